@@ -25,8 +25,12 @@ def load_profile(*, is_whole: bool) -> None:
 
 
 def examples(count: int) -> settings:
-    """So many where every test runs."""
-    return settings(max_examples=count * settings.default.max_examples // _WHOLE)
+    return settings(max_examples=share(count))
+
+
+def share(count: int) -> int:
+    """All ``count`` where every test runs."""
+    return count * settings.default.max_examples // _WHOLE
 
 
 def ends(values: Sequence[Any]) -> list[Any]:

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 import pytest
 
+from sampling import share
 from shared_data import DATA, files, read
 from specmux_converters import ConverterError, convert
 from specmux_converters.from_swagger2.conversion import convert_whole
@@ -357,7 +358,7 @@ def test_places_of_a_real_document(path: Path, tally: Callable[[str, int], None]
         pytest.skip("not Swagger 2.0")
     document = found.documents[0]
     every = list(places(document))
-    wanted = 8 if len(data) < LARGE else 1
+    wanted = share(8) if len(data) < LARGE else 1
     chosen = random.Random(path.name).sample(every, min(wanted, len(every)))
     tried = [each for place, node in chosen for each in marked(document, place, node)]
     profiles: tuple[Profile, ...] = ("kubernetes", "oas")

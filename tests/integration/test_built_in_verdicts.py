@@ -25,7 +25,9 @@ RELEASES = [each for each in shared_data.NATIVE if each in ("1.32", "1.35", "non
 """Those whose last patch has the documents of the first (test_release_documents.py)."""
 
 
-@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize(
+    "release", [*(pytest.param(each, marks=pytest.mark.long) for each in RELEASES[:-1]), RELEASES[-1]]
+)
 @needs("data/k8s-serialized-objects", "data/manifests")
 def test_verdicts_are_those_of_the_published_documents(
     release: str, tally: Callable[[str, int], None]
@@ -39,7 +41,7 @@ def test_verdicts_are_those_of_the_published_documents(
     tally(f"objects judged alike by the kinds of {release} and its documents", _judged_alike(judges, known))
 
 
-@pytest.mark.parametrize("release", ["1.30", KNOWN[-1]])
+@pytest.mark.parametrize("release", [pytest.param("1.30", marks=pytest.mark.long), KNOWN[-1]])
 def test_verdicts_do_not_depend_on_prose(release: str, tally: Callable[[str, int], None]) -> None:
     """All that published documents have more (test_release_documents.py)."""
     own = documents_of(release)

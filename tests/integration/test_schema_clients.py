@@ -22,6 +22,8 @@ from shared_data import CRDS, GOLDEN, SHARED, needs
 from specmux_aggregator.config.settings import SchemaSettings
 from specmux_converters.json_schema.forms import STRICT
 
+pytestmark = pytest.mark.long
+
 GROUPED = "{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"
 HAS_CUSTOM_RESOURCES = (SHARED / CRDS).exists()
 OF_RELEASE = ("-kubernetes-version", "1.35.0")
@@ -65,7 +67,6 @@ def golden(name: str) -> str:
     return str(GOLDEN / "json-schema" / name)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("options", [(), OF_RELEASE, ("-kubernetes-version", "1.35.7")])
 @pytest.mark.parametrize("layout", ["", f"/{GROUPED}"])
 def test_kubeconform(
@@ -129,7 +130,6 @@ def recorded() -> list[Any]:
 
 
 @needs("golden/json-schema/yaml-language-server.jsonl.gz")
-@pytest.mark.long
 @pytest.mark.parametrize("case", recorded())
 def test_yaml_language_server(
     address: str, editor: LanguageServer, case: Any, tally: Callable[[str, int], None]
@@ -160,7 +160,6 @@ def all_kinds(address: str) -> dict[str, Any]:
     return {"schemas": {f"{address}/all.json": "*.yaml"}}
 
 
-@pytest.mark.long
 def test_editor_offers_the_fields_of_the_kind_alone(address: str, editor: LanguageServer) -> None:
     """Kinds whose names another one begins with: CertificateRequest, PodList."""
     certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nspec:\n  \n"
@@ -203,7 +202,6 @@ console.log(count)
 """
 
 
-@pytest.mark.long
 def test_ajv_compiles_every_schema(tally: Callable[[str, int], None]) -> None:
     modules = node_modules()
     if modules is None:
@@ -230,7 +228,6 @@ def judged() -> list[Any]:
     return found
 
 
-@pytest.mark.long
 def test_kubeconform_says_what_the_schemas_say(
     address: str, tmp_path: Path, tally: Callable[[str, int], None]
 ) -> None:

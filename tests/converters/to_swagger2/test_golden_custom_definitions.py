@@ -23,8 +23,9 @@ from specmux_converters.to_swagger2.conversion import piece_of
 RECORDED = Path(__file__).parent / "recorded" / "custom-definitions.jsonl"
 
 
+@pytest.mark.long
 @needs("data/crds")
-@pytest.mark.parametrize("release", [pytest.param("1.34", marks=pytest.mark.long), "1.37"])
+@pytest.mark.parametrize("release", ["1.34", "1.37"])
 def test_definitions_are_those_that_an_apiserver_publishes(
     release: str, tally: Callable[[str, int], None]
 ) -> None:
