@@ -37,6 +37,8 @@ FRONTS: Final = ("nginx", "haproxy", "varnishd")
 CLIENTS: Final = 24
 QUIET: Final = 0.3
 """Seconds without a byte after which a client gives up: the front waits for the rest of a body."""
+PATIENT: Final = 5.0
+"""The same for a whole request, on a machine that is busy."""
 DEADLINE: Final = 20.0
 
 # The first of each is what everybody sends.
@@ -234,7 +236,7 @@ async def run(front: str, seeds: range, folder: Path) -> Findings:
                 for seed in left:
                     take_answers(found, await exchange(port, payload(seed)), seed)
                     path = f"/canary.{seed}"
-                    received = await exchange(port, _plain(path, "Connection: close"))
+                    received = await exchange(port, _plain(path, "Connection: close"), PATIENT)
                     take_answers(found, received, seed, path=path)
 
             async with asyncio.TaskGroup() as clients:
@@ -247,14 +249,14 @@ async def run(front: str, seeds: range, folder: Path) -> Findings:
     return found
 
 
-async def exchange(port: int, data: bytes) -> bytes:
+async def exchange(port: int, data: bytes, quiet: float = QUIET) -> bytes:
     """What comes back until the front closes, or says nothing more."""
     received = bytearray()
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         async with asyncio.timeout(DEADLINE):
             writer.write(data)
-            while chunk := await asyncio.wait_for(reader.read(1 << 16), QUIET if received else 4 * QUIET):
+            while chunk := await asyncio.wait_for(reader.read(1 << 16), quiet if received else 4 * quiet):
                 received += chunk
     except (TimeoutError, ConnectionError):
         pass  # what came until then is judged
