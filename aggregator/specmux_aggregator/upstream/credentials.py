@@ -127,7 +127,7 @@ class Identity:
         """Report a 401; returns whether newer credentials may be available at once."""
         if self._plugin is None or shown.issued is None:
             return False  # files are read for each request anyway
-        return self._plugin.refused(shown.issued)
+        return self._plugin.note_refusal(shown.issued)
 
     async def close(self) -> None:
         """End what runs for it."""

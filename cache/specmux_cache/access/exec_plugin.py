@@ -76,7 +76,7 @@ class ExecCredentials:
             return self._stand_in(self._failed[1])
         return await self._flight.run(None, self._run_again)
 
-    def refused(self, issued: IssuedCredential) -> bool:
+    def note_refusal(self, issued: IssuedCredential) -> bool:
         """Report a 401 for these credentials; returns whether to retry with others at once."""
         if self._held is not issued:
             return True  # renewed meanwhile

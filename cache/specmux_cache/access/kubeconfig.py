@@ -11,7 +11,7 @@ import binascii
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
@@ -54,27 +54,22 @@ _CLUSTER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class KubeconfigEntry:
-    """A mapping of one file, with its context."""
+    """A mapping of one file, with its context and, once they are read, its members."""
 
     reader: YAMLReader
     node: yaml.Node | None
     key: str
     folder: Path
+    nodes: Mapping[str, yaml.Node] = field(default_factory=dict)
 
-    def members(self, known: tuple[str, ...]) -> Members:
-        return Members(self, self.reader.members(self.node, self.key, known, is_open=True))
+    def members(self, known: tuple[str, ...]) -> KubeconfigEntry:
+        return replace(self, nodes=self.reader.members(self.node, self.key, known, is_open=True))
 
-
-@dataclass(frozen=True, slots=True)
-class Members:
-    entry: KubeconfigEntry
-    nodes: Mapping[str, yaml.Node]
-
-    def inner(self, name: str, known: tuple[str, ...]) -> Members:
+    def inner(self, name: str, known: tuple[str, ...]) -> KubeconfigEntry:
         return self._at(name, self.nodes.get(name)).members(known)
 
     def items(self, name: str) -> list[KubeconfigEntry]:
-        nodes = self.entry.reader.items(self.nodes.get(name), self._key(name))
+        nodes = self.reader.items(self.nodes.get(name), self._key(name))
         return [self._at(f"{name}[{index}]", node) for index, node in enumerate(nodes)]
 
     def text(self, name: str) -> str | None:
@@ -86,7 +81,7 @@ class Members:
 
     def file(self, name: str) -> Path | None:
         text = self.text(name)
-        return None if text is None else self.entry.folder / text
+        return None if text is None else self.folder / text
 
     def data(self, name: str) -> bytes | None:
         return self._read_member(name, str, _base64) or None
@@ -104,19 +99,19 @@ class Members:
         return [item for item in found if item is not None]
 
     def fault(self, name: str, reason: str) -> None:
-        node = self.nodes.get(name, self.entry.node)
+        node = self.nodes.get(name, self.node)
         if node is not None:
-            self.entry.reader.fault(node, self._key(name) if name else self.entry.key, reason)
+            self.reader.fault(node, self._key(name) if name else self.key, reason)
 
     def _read_member(self, name: str, wanted: type, read: Any) -> Any:
         node = self.nodes.get(name)
-        return None if node is None else self.entry.reader.scalar(node, self._key(name), wanted, read)
+        return None if node is None else self.reader.scalar(node, self._key(name), wanted, read)
 
     def _at(self, name: str, node: yaml.Node | None) -> KubeconfigEntry:
-        return KubeconfigEntry(self.entry.reader, node, self._key(name), self.entry.folder)
+        return KubeconfigEntry(self.reader, node, self._key(name), self.folder)
 
     def _key(self, name: str) -> str:
-        return f"{self.entry.key}.{name}" if self.entry.key else name
+        return f"{self.key}.{name}" if self.key else name
 
 
 def _base64(text: str) -> bytes:
@@ -126,7 +121,7 @@ def _base64(text: str) -> bytes:
         raise BadValue("is not base64") from None
 
 
-def pair_of(user: Members) -> dict[str, Any]:
+def pair_of(user: KubeconfigEntry) -> dict[str, Any]:
     cert_data, cert_file = user.data("client-certificate-data"), user.file("client-certificate")
     key_data, key_file = user.data("client-key-data"), user.file("client-key")
     has_cert, has_key = bool(cert_data or cert_file), bool(key_data or key_file)
@@ -140,7 +135,7 @@ def pair_of(user: Members) -> dict[str, Any]:
     }
 
 
-def credentials_of(user: Members, cluster: Members) -> Credentials:
+def credentials_of(user: KubeconfigEntry, cluster: KubeconfigEntry) -> Credentials:
     if "auth-provider" in user.nodes:
         user.fault("auth-provider", "was removed from Kubernetes in 1.26; its provider has an exec plugin")
     token_file, token = user.file("tokenFile"), user.read_as("token", _parse_token)
@@ -157,7 +152,7 @@ def credentials_of(user: Members, cluster: Members) -> Credentials:
     )
 
 
-def _exec_plugin(user: Members, cluster: Members) -> ExecPlugin | None:
+def _exec_plugin(user: KubeconfigEntry, cluster: KubeconfigEntry) -> ExecPlugin | None:
     plugin = user.inner("exec", _EXEC)
     command, version = plugin.text("command"), plugin.text("apiVersion") or ""
     if command is None:
@@ -170,7 +165,7 @@ def _exec_plugin(user: Members, cluster: Members) -> ExecPlugin | None:
     wants_cluster = plugin.flag("provideClusterInfo")
     return ExecPlugin(
         # With a slash it is a path relative to the file's folder; without, it is searched in PATH.
-        command=str(user.entry.folder / command) if "/" in command else command,
+        command=str(user.folder / command) if "/" in command else command,
         args=tuple(plugin.texts("args")),
         env=tuple(_environment(plugin)),
         api_version=version,
@@ -180,7 +175,7 @@ def _exec_plugin(user: Members, cluster: Members) -> ExecPlugin | None:
     )
 
 
-def _environment(plugin: Members) -> list[tuple[str, str]]:
+def _environment(plugin: KubeconfigEntry) -> list[tuple[str, str]]:
     pairs = []
     for item in plugin.items("env"):
         pair = item.members(("name", "value"))
@@ -192,7 +187,7 @@ def _environment(plugin: Members) -> list[tuple[str, str]]:
     return pairs
 
 
-def _cluster_config(cluster: Members) -> bytes | None:
+def _cluster_config(cluster: KubeconfigEntry) -> bytes | None:
     for item in cluster.items("extensions"):
         pair = item.members(("name", "extension"))
         if pair.text("name") == CLUSTER_EXTENSION and "extension" in pair.nodes:
@@ -218,7 +213,7 @@ def _plain_value(node: yaml.Node, left: list[int]) -> Any:
             return node.value if tag not in ("null", "bool", "int", "float") else yaml.safe_load(node.value)
 
 
-def _impersonation(user: Members) -> list[tuple[str, str]]:
+def _impersonation(user: KubeconfigEntry) -> list[tuple[str, str]]:
     """Header fields of Kubernetes' user impersonation; names of groups and extra values repeat."""
     name, uid, groups = user.text("as"), user.text("as-uid"), user.texts("as-groups")
     extra_node = user.nodes.get("as-user-extra")
@@ -282,7 +277,7 @@ def read(path: Path | None, environ: Mapping[str, str], *, context: str | None =
     chosen = _find_entry(merged.contexts, "context", wanted).members(("cluster", "user", "namespace"))
     cluster_name, user_name = chosen.text("cluster"), chosen.text("user")
     namespace = chosen.text("namespace")
-    chosen.entry.reader.finish()
+    chosen.reader.finish()
     if cluster_name is None:
         raise KubeconfigError(f'the context "{cut(wanted)}" names no cluster')
     cluster = _find_entry(merged.clusters, "cluster", cluster_name, of=wanted).members(_CLUSTER)
@@ -355,7 +350,9 @@ def _list_names(entries: Mapping[str, KubeconfigEntry], kind: str) -> str:
     return f"known: {cut(', '.join(sorted(entries)))}" if entries else f"the kubeconfig has no {kind}s"
 
 
-def _server(cluster: Members, user: Members | None, environ: Mapping[str, str]) -> ServerAccess:
+def _server(
+    cluster: KubeconfigEntry, user: KubeconfigEntry | None, environ: Mapping[str, str]
+) -> ServerAccess:
     tls = _tls(cluster, user)
     credentials = Credentials() if user is None else credentials_of(user, cluster)
     is_tls_meant = tls != ServerTLS()
@@ -365,9 +362,9 @@ def _server(cluster: Members, user: Members | None, environ: Mapping[str, str]) 
         cluster.fault("", "names no server")
     for members in (cluster, user):
         if members is not None:
-            members.entry.reader.finish()
+            members.reader.finish()
     if not url:
-        raise KubeconfigError(f"{cluster.entry.key}: names no server")
+        raise KubeconfigError(f"{cluster.key}: names no server")
     if not url.startswith("https:") and not is_loopback(urlsplit(url).hostname):
         # As in client-go: credentials are not sent over a network in clear text.
         credentials = Credentials(impersonation=credentials.impersonation)
@@ -384,7 +381,7 @@ def _with_scheme(text: str, *, is_tls_meant: bool) -> str:
     return text if "://" in text else f"{'https' if is_tls_meant else 'http'}://{text}"
 
 
-def _tls(cluster: Members, user: Members | None) -> ServerTLS:
+def _tls(cluster: KubeconfigEntry, user: KubeconfigEntry | None) -> ServerTLS:
     ca_data, ca_file = cluster.data("certificate-authority-data"), cluster.file("certificate-authority")
     insecure = cluster.flag("insecure-skip-tls-verify")
     if insecure and (ca_data or ca_file):

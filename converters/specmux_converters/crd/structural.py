@@ -7,10 +7,10 @@ and writes what a structural schema keeps. Rejections use upstream's words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any, ClassVar, Final, NoReturn, TypeAlias
+from typing import Any, Final, NoReturn
 
 from specmux_converters.crd.keywords import (
     DEFINED_FIELDS,
@@ -23,7 +23,6 @@ from specmux_converters.crd.keywords import (
 )
 from specmux_converters.crd.nested import (
     EITHER,
-    JUNCTORS,
     NESTING,
     first_says_either,
     forbidden_structure,
@@ -40,8 +39,8 @@ from specmux_converters.losses import pointer_to
 
 _OBJECT_FIELD_TYPES: Final = {"kind": "string", "apiVersion": "string", "metadata": "object"}
 
-_Sections: TypeAlias = "Mapping[str, Callable[[_Walk, Any], Any]]"
-"""Readers of the keywords whose meaning depends on their position."""
+_SECTIONS: Final = frozenset({"pattern", "items", "properties", "additionalProperties", *NESTING})
+"""Keywords whose meaning depends on their position."""
 
 
 class _Level(Enum):
@@ -89,7 +88,7 @@ class _Walk:
         self.faults: list[InvalidDocument] = []
 
     def structural(self, node: Any, level: _Level) -> Document:
-        result = self._read_keywords(node, self._STRUCTURAL)
+        result = self._read_keywords(node, is_nested=False)
         self._check_type(result, level)
         if INT_OR_STRING in result or EMBEDDED_RESOURCE in result:
             self._check_extensions(result)
@@ -112,7 +111,7 @@ class _Walk:
             node[DEFINED_FIELDS] = defined
         node["properties"] = {**own, **fields}
 
-    def _read_keywords(self, node: Any, sections: _Sections) -> Document:
+    def _read_keywords(self, node: Any, *, is_nested: bool) -> Document:
         """The keywords of ``node`` in published form."""
         if node is None:
             return {}
@@ -130,55 +129,48 @@ class _Walk:
                 except ValueError as fault:
                     self._fault(str(fault), key)
                     content = value if key == "type" else None
-            elif key in sections:
+            elif key in _SECTIONS:
                 self._path.append(key)
-                content = sections[key](self, value)
+                content = self._section(key, value, is_nested=is_nested)
                 self._path.pop()
             if content is not None:
                 result[key] = content
         return result
 
+    def _section(self, key: str, value: Any, *, is_nested: bool) -> Any:
+        match key:
+            case "pattern":
+                return self._pattern(value)
+            case "properties":
+                return self._fields(value, is_nested=is_nested)
+            case "items":
+                # A value that is neither object nor array counts as absent (v1/marshal.go).
+                if isinstance(value, list) and value:
+                    self._refuse("must be a schema, not an array")
+                if not isinstance(value, dict):
+                    return None
+                return self._read_nested(value) if is_nested else self.structural(value, _Level.ITEM)
+            case "additionalProperties" if isinstance(value, bool):
+                return value if not is_nested else {} if value else None
+            case "additionalProperties" if not is_nested:
+                return self.structural(value, _Level.FIELD)
+            case "additionalProperties" | "not":
+                return self._read_nested(value)
+            case _:
+                return self._clauses(value)
+
     def _read_nested(self, node: Any) -> Document:
-        return self._read_keywords(node, self._NESTED)
+        return self._read_keywords(node, is_nested=True)
 
-    def _items(self, value: Any) -> Document | None:
-        return self.structural(value, _Level.ITEM) if self._is_one_schema(value) else None
-
-    def _nested_items(self, value: Any) -> Document | None:
-        return self._read_nested(value) if self._is_one_schema(value) else None
-
-    def _is_one_schema(self, items: Any) -> bool:
-        """A value that is neither object nor array counts as absent (v1/marshal.go)."""
-        if isinstance(items, list) and items:
-            self._refuse("must be a schema, not an array")
-        return isinstance(items, dict)
-
-    def _field(self, value: Any) -> Document:
-        return self.structural(value, _Level.FIELD)
-
-    def _properties(self, value: Any) -> Document | None:
-        return self._fields(value, self._field)
-
-    def _nested_properties(self, value: Any) -> Document | None:
-        return self._fields(value, self._read_nested)
-
-    def _fields(self, value: Any, read: Callable[[Any], Document]) -> Document | None:
+    def _fields(self, value: Any, *, is_nested: bool) -> Document | None:
         if not isinstance(value, dict):
             self._refuse("must be an object")
         fields: Document = {}
         for name, node in value.items():
             self._path.append(name)
-            fields[name] = read(node)
+            fields[name] = self._read_nested(node) if is_nested else self.structural(node, _Level.FIELD)
             self._path.pop()
         return fields or None
-
-    def _additional_properties(self, value: Any) -> Document | bool:
-        return value if isinstance(value, bool) else self._field(value)
-
-    def _nested_additional_properties(self, value: Any) -> Document | None:
-        if value is False:
-            return None
-        return {} if value is True else self._read_nested(value)
 
     def _clauses(self, value: Any) -> list[Document] | None:
         if not isinstance(value, list):
@@ -254,21 +246,6 @@ class _Walk:
 
     def _refuse(self, reason: str, *step: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=pointer_to(*self._path, *step))
-
-    _STRUCTURAL: ClassVar[_Sections] = {
-        "pattern": _pattern,
-        "items": _items,
-        "properties": _properties,
-        "additionalProperties": _additional_properties,
-        **dict.fromkeys(JUNCTORS, _clauses),
-        "not": _read_nested,
-    }
-    _NESTED: ClassVar[_Sections] = {
-        **_STRUCTURAL,
-        "items": _nested_items,
-        "properties": _nested_properties,
-        "additionalProperties": _nested_additional_properties,
-    }
 
 
 def _drop_descriptions(node: Document) -> Document:

@@ -28,24 +28,8 @@ _SHORT: Final = {
     '"': '\\"',
 }
 _PLAIN: Final = pattern(r"[ !#-\[\]-~]*")
-SPACES: Final = "".join(
-    map(
-        chr,
-        (
-            *range(9, 14),
-            32,
-            0x85,
-            0xA0,
-            0x1680,
-            *range(0x2000, 0x200B),
-            0x2028,
-            0x2029,
-            0x202F,
-            0x205F,
-            0x3000,
-        ),
-    )
-)
+_QUADS: Final = "".join(map(chr, range(0x2000, 0x200B)))
+SPACES: Final = f"\t\n\v\f\r \x85\xa0\u1680{_QUADS}\u2028\u2029\u202f\u205f\u3000"
 """The characters for which unicode.IsSpace is true."""
 _HTML: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 

@@ -52,7 +52,8 @@ class DocumentSchemas:
 
     def component(self, name: str, form: SchemaForm) -> Schema:
         """A complete schema of a component. Raises as ``kind``."""
-        return self._rendering(name, form).whole(name)
+        rendering = self._rendering(name, form)
+        return rendering.finish_schema(rendering.definition(name))
 
     def definition(self, name: str, form: SchemaForm) -> Schema:
         """A component as an entry of ``definitions`` under its name."""
@@ -61,7 +62,7 @@ class DocumentSchemas:
     def shared_definitions(self, form: SchemaForm) -> dict[str, Schema]:
         """The schemas that definitions made so far refer to beside components of the same name."""
         rendering = self._renderings.get((form, True))
-        rest = rendering.rest() if rendering else {}
+        rest = rendering.components.definitions() if rendering else {}
         return {name: schema for name, schema in rest.items() if name not in self.schemas}
 
     def _rendering(self, component: str, form: SchemaForm) -> _Rendering:
@@ -89,13 +90,13 @@ class _Rendering:
     ) -> None:
         self._owner = owner
         self._mode = Mode(form.is_strict, requires=not form.is_partial)
-        self._components = Components(owner.schemas, graph, self._mode, self._convert, is_named=is_named)
-        self._typed = TypedConverter(self._components, with_status)
-        self._custom = CustomResources(self._components, self._typed)
+        self.components = Components(owner.schemas, graph, self._mode, self._convert, is_named=is_named)
+        self._typed = TypedConverter(self.components, with_status)
+        self._custom = CustomResources(self.components, self._typed)
         self._with_status = with_status
 
     def kind(self, kind: Kind) -> Schema:
-        body = self._components.component(kind.component, self._mode)
+        body = self.components.component(kind.component, self._mode)
         properties: dict[str, Any] = dict(body.get("properties", {}))
         for name, value in (("apiVersion", kind.api_version), ("kind", kind.kind)):
             properties[name] = {**properties.get(name, {}), "type": "string", "enum": [value]}
@@ -113,7 +114,7 @@ class _Rendering:
         whole["x-kubernetes-group-version-kind"] = [
             {"group": kind.group, "version": kind.version, "kind": kind.kind}
         ]
-        return self._with_example(kind, self._finish_schema(whole))
+        return self._with_example(kind, self.finish_schema(whole))
 
     def _with_example(self, kind: Kind, schema: Schema) -> Schema:
         """Adds an example, but to patches and fragments, of which a whole object is none."""
@@ -122,14 +123,8 @@ class _Rendering:
         example = self._owner.example_of(self._owner.document, kind, schema)
         return schema if example is None else {**schema, "examples": [example]}
 
-    def whole(self, name: str) -> Schema:
-        return self._finish_schema(self.definition(name))
-
     def definition(self, name: str) -> Schema:
-        return self._components.component(name, self._mode)
-
-    def rest(self) -> dict[str, Schema]:
-        return self._components.definitions()
+        return self.components.component(name, self._mode)
 
     def _convert(self, name: str, mode: Mode) -> Schema:
         if not self._owner.is_custom(name):
@@ -138,8 +133,8 @@ class _Rendering:
         written = self._custom.body(self._owner.schemas[name], mode, relaxed=relaxed)
         return {"title": name.rpartition(".")[2], **written}
 
-    def _finish_schema(self, schema: Schema) -> Schema:
+    def finish_schema(self, schema: Schema) -> Schema:
         """With the dialect first and the referenced definitions last."""
         whole = {"$schema": DRAFT, **schema}
-        definitions = self.rest()
+        definitions = self.components.definitions()
         return {**whole, "definitions": definitions} if definitions else whole

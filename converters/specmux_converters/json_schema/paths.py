@@ -99,26 +99,21 @@ def file_wanted_at(path: str) -> Wanted | None:
     """The file at a path below ``/schemas``; None if it is not a catalogue path."""
     if path in _LISTS:
         return WholeFile(_LISTS[path])
-    match = _WHOLE.fullmatch(path)
-    if match:
+    if match := _WHOLE.fullmatch(path):
         is_strict = match["release"] is None or match["layout"] == "-standalone-strict"
         return WholeFile(match["what"], STRICT if is_strict else OPEN, match["release"])
-    match = _STANDALONE.fullmatch(path)
-    if match:
+    if match := _STANDALONE.fullmatch(path):
         form = STRICT if match["strict"] else OPEN
         return OneFile(
             form, match["kind"], match["version"], label=match["label"] or "", release=match["release"]
         )
-    match = _OPENSHIFT.fullmatch(path)
-    if match:
+    if match := _OPENSHIFT.fullmatch(path):
         return OneFile(STRICT, match["kind"], match["version"], _group(match["group"]))
-    match = _MODELS.fullmatch(path)
-    if match:
+    if match := _MODELS.fullmatch(path):
         dialect: Dialect = "openapi" if match["openapi"] else "json-schema"
         is_partial = match["partial"] is not None
         return ModelsFile(ModelForm(dialect, is_partial), _group(match["group"]), match["version"])
-    match = _GROUPED.fullmatch(path)
-    if match:
+    if match := _GROUPED.fullmatch(path):
         return OneFile(_SECTIONS[match["section"]], match["kind"], match["version"], _group(match["group"]))
     return None
 
