@@ -173,18 +173,18 @@ def _verbs(draft: _Draft, has_watch_paths: bool) -> tuple[str, ...]:
 
 
 def _subresources(parts: Mapping[str, _Draft]) -> tuple[Subresource, ...]:
+    # Operations of custom resources state the resource's own kind even if they return another: ``scale``
+    # returns Scale of autoscaling/v1 (apiextensions-apiserver, builder.go, RouteMetaGVK), and a client's
+    # decoder refuses anything else.
     return tuple(
-        Subresource(name=name, kind=_subresource_kind(draft), verbs=tuple(sorted(draft.verbs)))
+        Subresource(
+            name=name,
+            kind=next(iter(draft.answers)) if len(draft.answers) == 1 else draft.kind,
+            verbs=tuple(sorted(draft.verbs)),
+        )
         for name, draft in sorted(parts.items())
         if name
     )
-
-
-def _subresource_kind(draft: _Draft) -> GroupVersionKind:
-    """Operations of custom resources state the resource's own kind even if they return another: ``scale``
-    returns Scale of autoscaling/v1 (apiextensions-apiserver, builder.go, RouteMetaGVK), and a client's
-    decoder refuses anything else."""
-    return next(iter(draft.answers)) if len(draft.answers) == 1 else draft.kind
 
 
 def _answered_kinds(document: Document, operation: Document) -> set[GroupVersionKind]:

@@ -355,8 +355,11 @@ def _server(
 ) -> ServerAccess:
     tls = _tls(cluster, user)
     credentials = Credentials() if user is None else credentials_of(user, cluster)
-    is_tls_meant = tls != ServerTLS()
-    url = cluster.read_as("server", lambda text: backend_url(_with_scheme(text, is_tls_meant=is_tls_meant)))
+    # client-go also accepts host:port, and assumes TLS if any of its settings is present.
+    scheme = (
+        "" if "://" in (cluster.text("server") or "") else "http://" if tls == ServerTLS() else "https://"
+    )
+    url = cluster.read_as("server", lambda text: backend_url(scheme + text))
     proxy = cluster.read_as("proxy-url", proxy_url)
     if "server" not in cluster.nodes:
         cluster.fault("", "names no server")
@@ -374,11 +377,6 @@ def _server(
         credentials=credentials,
         proxy=proxy or environment_proxy(url, environ),
     )
-
-
-def _with_scheme(text: str, *, is_tls_meant: bool) -> str:
-    # client-go also accepts host:port, and assumes TLS if any of its settings is present.
-    return text if "://" in text else f"{'https' if is_tls_meant else 'http'}://{text}"
 
 
 def _tls(cluster: KubeconfigEntry, user: KubeconfigEntry | None) -> ServerTLS:

@@ -26,7 +26,8 @@ def takes_parameter(document: Mapping[str, Any], group_version: str, kind: str, 
     group, version = group_and_version(group_version)
     if (group, version, kind) == LIST_KIND:
         return False
-    for item, operation in _patches(document):
+    for _, item in members(document.get("paths")):
+        operation = mapping(item.get("patch"))
         named = operation.get(GROUP_VERSION_KIND)
         if isinstance(named, dict) and [named.get(part) for part in ("group", "version", "kind")] == [
             group,
@@ -72,12 +73,6 @@ def request_name(group_version: str, kind: str, verb: str) -> str:
 def group_and_version(group_version: str) -> tuple[str, str]:
     """("apps", "v1") of ``apis/apps/v1`` or ``apps/v1``; ("", "v1") of ``api/v1`` or ``v1``."""
     return split(named_group_version(group_version)) or ("", group_version)
-
-
-def _patches(document: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    for _, item in members(document.get("paths")):
-        if isinstance(item.get("patch"), dict):
-            yield item, item["patch"]
 
 
 def _query_parameters(

@@ -148,11 +148,6 @@ class Index:
         found = self._bodies(f"WHERE key = {as_parameter(key)}", (raw_value(key),))
         return found[0] if found else None
 
-    def bodies(self, *, after: str = "", limit: int = 256) -> list[KnownBody]:
-        """In the order of their digests, after ``after``."""
-        where = "WHERE key > ? AND key < ? ORDER BY key LIMIT ?"
-        return self._bodies(where, (_body_key(after), BODY_RANGE[1], limit))
-
     def pending(self, *, limit: int) -> list[KnownBody]:
         """Bodies begun but not completed."""
         return self._bodies("WHERE expire_time = ? LIMIT ?", (RowStanding.PENDING.value, limit))

@@ -238,10 +238,6 @@ def decode_value(data: bytes, *, limits: Limits) -> Any:
     return value
 
 
-def _has_unusual_number(data: bytes) -> bool:
-    return any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS)
-
-
 class _Source:
     """A file object for cbor2: its position becomes the end of the item."""
 
@@ -295,7 +291,7 @@ def _has_more_items(data: bytes, most: int) -> bool:
 
 
 def _check_value(value: Any, data: bytes) -> Any:
-    if _has_unusual_number(data):
+    if any(pattern.search(data) for pattern in _UNUSUAL_NUMBERS):
         return _walk(value, InvalidDocument)
     try:
         orjson.dumps(value)

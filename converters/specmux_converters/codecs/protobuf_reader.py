@@ -145,7 +145,7 @@ class _Compiler:
     def _reader(self, name: str, members: Mapping[int, _Member]) -> Read:
         match name:
             case "StringArray":
-                return _wrapper(members, _as_list)
+                return _wrapper(members, list)
             case "ItemsItem" | "TypeItem":
                 return _wrapper(members, _as_one_or_list)
             case "DefaultType":
@@ -270,10 +270,6 @@ def _style(kind: str) -> str:
 
 def _in_pieces(pos: int) -> InvalidDocument:
     return InvalidDocument(f"Protobuf: a message in pieces, before byte {pos}")
-
-
-def _as_list(values: list[Any]) -> Any:
-    return values
 
 
 def _as_one_or_list(values: list[Any]) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from operator import itemgetter
 from typing import Any, ClassVar
 
 from specmux_converters.codecs import Fragments
@@ -164,12 +165,8 @@ class _Object:
 
 def _in_order(parts: list[tuple[int, bytes]]) -> bytes:
     if len(parts) > 1:
-        parts.sort(key=_number)
+        parts.sort(key=itemgetter(0))
     return b"".join([part for _, part in parts])
-
-
-def _number(part: tuple[int, bytes]) -> int:
-    return part[0]
 
 
 def _named_list(value_field: Write) -> Write:

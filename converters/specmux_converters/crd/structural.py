@@ -106,7 +106,11 @@ class _Walk:
     def describe(self, node: Document, fields: Mapping[str, Any]) -> None:
         """Replaces the schemas of fields that every object has with those that an apiserver publishes."""
         own = node.get("properties", {})
-        defined = {name: _drop_descriptions(own[name]) for name in fields if name in own}
+        defined = {
+            name: {key: value for key, value in own[name].items() if key != "description"}
+            for name in fields
+            if name in own
+        }
         if self._keeps_definition and defined:
             node[DEFINED_FIELDS] = defined
         node["properties"] = {**own, **fields}
@@ -246,10 +250,6 @@ class _Walk:
 
     def _refuse(self, reason: str, *step: str | int) -> NoReturn:
         raise InvalidDocument(reason, pointer=pointer_to(*self._path, *step))
-
-
-def _drop_descriptions(node: Document) -> Document:
-    return {key: value for key, value in node.items() if key != "description"}
 
 
 def _unfold(node: Document) -> None:

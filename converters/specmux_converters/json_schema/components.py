@@ -164,16 +164,15 @@ class Components:
         self._used: set[Definition] = set()
 
     def reference(self, name: str, mode: Mode) -> Schema:
-        """The schema in place of a reference; an empty one for a dangling reference."""
+        """The schema in place of a reference; an empty one for a dangling reference, and for ``PRUNED`` one
+        under which no object has fields."""
+        if name in FIXED:
+            return self._definition(name, self._base)
         if not isinstance(self.schemas.get(name), dict):
             return {}
         if self._is_named or name in self._graph.recursive:
             return self._definition(name, mode)
         return self.component(name, mode)
-
-    def refer_to_pruned(self) -> Schema:
-        """A reference to a schema under which no object has fields."""
-        return self._definition(PRUNED, self._base)
 
     def component(self, name: str, mode: Mode) -> Schema:
         """Raises LimitExceeded if references are nested too deeply."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS
-from specmux_converters.json_schema.components import Components
+from specmux_converters.json_schema.components import PRUNED, Components
 from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import (
     COMBINATORS,
@@ -244,16 +244,15 @@ class CustomResources:
         if schema.get("x-kubernetes-list-type") == "set":
             written["uniqueItems"] = True
         if "items" in schema:
-            written["items"] = self._item(schema["items"], mode)
+            items = schema["items"]
+            takes_null = _is_nullable(items) or mapping(items).get("default") is not None
+            written["items"] = self.convert(items, mode, takes_null=takes_null)
         written |= branches(schema, mode)
         if schema.get("x-kubernetes-int-or-string") is True and not any(
             key in written for key in COMBINATORS
         ):
             written |= _INT_OR_STRING
         return with_unions(written | self._fields(schema, mode, relaxed), schema, "", mode)
-
-    def _item(self, schema: Any, mode: Mode) -> Schema:
-        return self.convert(schema, mode, takes_null=_is_nullable(schema) or _has_default(schema))
 
     def _fields(self, schema: Mapping[str, Any], mode: Mode, relaxed: str | None) -> Schema:
         written: Schema = {}
@@ -276,8 +275,15 @@ class CustomResources:
         others = schema.get("additionalProperties")
         if isinstance(others, dict):
             written["additionalProperties"] = self.convert(others, mode, takes_null=True)
-        elif mode.is_strict and schema.get(_PRESERVES) is not True and _is_object(schema):
-            written["additionalProperties"] = self._unknown_fields(others)
+        elif (
+            mode.is_strict
+            and schema.get(_PRESERVES) is not True
+            and (schema.get("type") == "object" or schema.get("properties"))
+        ):
+            # Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown
+            # content is.
+            is_open = isinstance(others, bool)
+            written["additionalProperties"] = self._components.reference(PRUNED, mode) if is_open else False
         return written
 
     def _field(
@@ -300,19 +306,6 @@ class CustomResources:
             return {"allOf": [written, own]}
         return {**written, "allOf": [*written.get("allOf", ()), own]}
 
-    def _unknown_fields(self, others: Any) -> Schema | bool:
-        """Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown content
-        is."""
-        return self._components.refer_to_pruned() if isinstance(others, bool) else False
-
-
-def _is_object(schema: Mapping[str, Any]) -> bool:
-    return schema.get("type") == "object" or bool(schema.get("properties"))
-
 
 def _is_nullable(schema: Any) -> bool:
     return isinstance(schema, dict) and schema.get("nullable") is True
-
-
-def _has_default(schema: Any) -> bool:
-    return isinstance(schema, dict) and schema.get("default") is not None

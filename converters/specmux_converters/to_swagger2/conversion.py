@@ -56,16 +56,13 @@ def share_parameters(paths: Iterable[Document], known: Known | None = None) -> D
         for index, parameter in enumerate(parameters):
             found = known.get(id(parameter))
             if found is None:
-                found = known[id(parameter)] = _shared_name(parameter), parameter
+                shown = f"{parameter['name']}-{_hash(_text(parameter))}" if _is_shared(parameter) else None
+                found = known[id(parameter)] = shown, parameter
             name = found[0]
             if name is not None:
                 shared.setdefault(name, parameter)
                 parameters[index] = {"$ref": f"#/parameters/{name}"}
     return dict(sorted(shared.items()))
-
-
-def _shared_name(parameter: Document) -> str | None:
-    return f"{parameter['name']}-{_hash(_text(parameter))}" if _is_shared(parameter) else None
 
 
 def _lists(item: Document) -> Iterator[list[Any]]:

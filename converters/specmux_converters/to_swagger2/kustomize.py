@@ -9,25 +9,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
+from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import within
 from specmux_converters.operations import GROUP_VERSION_KIND
-from specmux_converters.to_swagger2.conversion import Piece, join_pieces, piece_of
+from specmux_converters.to_swagger2.conversion import join_pieces, piece_of
 
 _KEYS: Final = "x-kubernetes-list-map-keys"
 _STRATEGY: Final = "x-kubernetes-patch-strategy"
 _MERGE_KEY: Final = "x-kubernetes-patch-merge-key"
 
 
-def kustomize_schema(
-    documents: Mapping[GroupVersion, Document], *, limits: Limits = DEFAULT_LIMITS
-) -> Document:
+def kustomize_schema(documents: Mapping[GroupVersion, Document]) -> Document:
     """From OpenAPI v3 documents. Raises InvalidDocument, LimitExceeded."""
-    pieces: dict[str, Piece] = {}
-    for key, document in documents.items():
-        pieces[key] = piece_of(document, limits=limits)
-    whole = join_pieces(pieces).document
+    whole = join_pieces({key: piece_of(document) for key, document in documents.items()}).document
     return {
         "swagger": whole["swagger"],
         "info": whole["info"],

@@ -318,11 +318,6 @@ def _convert_parameters(nodes: list[Any], source: OpenAPISource, trace: Trace) -
     return found
 
 
-def _is_binary(schema: Document) -> bool:
-    """Whether it is what ``type: file`` becomes in v3."""
-    return schema.get("type") == "string" and schema.get("format") == "binary"
-
-
 def _order_media_types(media_types: Iterable[str], source: OpenAPISource) -> list[str]:
     unique = list(dict.fromkeys(media_types))
     if source.profile != "kubernetes":
@@ -363,7 +358,8 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
     result |= {key: value for key, value in node.items() if key == "description" or key.startswith("x-")}
     if any("schema" in media for media in content.values() if isinstance(media, dict)):
         schema = one_schema(content, source, trace)
-        if source.profile == "oas" and schema.keys() <= _OF_FILE and _is_binary(schema):
+        is_binary = (schema.get("type"), schema.get("format")) == ("string", "binary")
+        if source.profile == "oas" and is_binary and schema.keys() <= _OF_FILE:  # as ``type: file`` becomes
             schema = {**{key: value for key, value in schema.items() if key != "format"}, "type": "file"}
         result["schema"] = schema
     examples = {

@@ -85,7 +85,8 @@ def convert_form(
     media: dict[str, Any] = {"schema": schema}
     if encoding:
         media["encoding"] = encoding
-    offered = _form_types(accepted, has_file=_has_file(fields))
+    has_file = any(_is_file(each.node) or _is_file(each.node.get("items")) for each in fields)
+    offered = _form_types(accepted, has_file=has_file)
     if MULTIPART in [essence(item) for item in offered]:
         _lose_styles(fields, encoding)
     for media_type in accepted:
@@ -113,10 +114,6 @@ def _lose_styles(fields: Sequence[FormField], encoding: Mapping[str, Any]) -> No
         if encoding.get(each.node["name"], {}).get("explode") is False:
             reason = "OpenAPI 3.0 ignores it in multipart, where each item is a part"
             each.trace.lose("collectionFormat", reason)
-
-
-def _has_file(fields: Sequence[FormField]) -> bool:
-    return any(_is_file(each.node) or _is_file(each.node.get("items")) for each in fields)
 
 
 def _is_file(node: Any) -> bool:
