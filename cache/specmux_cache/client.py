@@ -136,9 +136,9 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         self._accepted = self.options.accepted
         self._headers = check_fields(self._access.headers)
         if warn is None:
-            from logging import getLogger
+            from specmux_cache.log import logger
 
-            warn = getLogger("specmux_cache").warning
+            warn = logger.warning
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)

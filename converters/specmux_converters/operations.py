@@ -66,8 +66,7 @@ def kinds_named_by(holder: Any) -> list[tuple[str, str, str]]:
 def operations_of(document: Document, group: str, version: str, kind: str) -> Iterator[KindOperation]:
     """In the order of their paths, without those of the deprecated ``/watch/``."""
     wanted = {"group": group, "version": version, "kind": kind}
-    paths = document.get("paths")
-    for path, item in sorted(paths.items()) if isinstance(paths, dict) else ():
+    for path, item in sorted(mapping(document.get("paths")).items()):
         by_method = METHODS if path.rstrip("/").endswith("}") else COLLECTION_METHODS
         for method in METHODS if isinstance(item, dict) and "/watch/" not in path else ():
             operation = item.get(method)

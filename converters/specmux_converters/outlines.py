@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
-from specmux_converters.document import Document
+from specmux_converters.document import Document, canonical
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import Loss
@@ -32,8 +32,16 @@ class DocumentPart:
     losses: tuple[Loss, ...]
     tree: dict[str, Any] | None = field(default=None, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        self.json = in_own_memory(self.json)
+    @classmethod
+    def of(
+        cls,
+        value: Any,
+        *path: str | int,
+        refs: frozenset[str] = frozenset(),
+        losses: tuple[Loss, ...] = (),
+    ) -> Self:
+        """The part of a value. ``path``: its place. Raises as ``canonical``."""
+        return cls(in_own_memory(canonical(value, *path)), refs, losses)
 
     def value(self) -> dict[str, Any]:
         """The part as a tree; the same dict every time, so read-only."""

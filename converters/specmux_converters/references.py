@@ -210,8 +210,7 @@ def _rewrite_discriminator(value: Any, schema: Mapping[str, Any], rename: Rename
     implicitly mapped by name, so a renamed one is mapped explicitly from its old name."""
     if not isinstance(value, dict):
         return value
-    mapping = value.get("mapping")
-    mapped = mapping if isinstance(mapping, dict) else {}
+    mapped = mapping(value.get("mapping"))
     new = {key: _rewrite_mapped(target, rename) for key, target in mapped.items()}
     for ref in _alternatives(schema):
         name, renamed = name_in(ref, "schemas"), rename(ref)

@@ -133,9 +133,9 @@ def _complain(unusable: UnusableCredentials, before: str | None) -> str:
     """Log a complaint that was not the last one already."""
     complaint = str(unusable)
     if complaint != before:
-        from logging import getLogger  # a command that reads them once has nothing to log
+        from specmux_cache.log import logger  # a command that reads them once has nothing to log
 
-        getLogger("specmux_cache").warning("%s; what was read before stays in use", complaint)
+        logger.warning("%s; what was read before stays in use", complaint)
     return complaint
 
 

@@ -103,9 +103,9 @@ def _frame(wire: Wire, version: bytes, status: int, fields: Fields, *, is_bodile
     if is_bodiless:
         return AnswerHead(status, fields, iter(()), is_last)
     if coding is not None:
-        return AnswerHead(status, fields, _read_chunks(wire), is_last)
+        return AnswerHead(status, fields, _read_framed(_read_chunks(wire)), is_last)
     if length is not None:
-        return AnswerHead(status, fields, _read_counted(wire, int(length[:20])), is_last)
+        return AnswerHead(status, fields, _read_framed(_read_counted(wire, int(length[:20]))), is_last)
     return AnswerHead(status, fields, iter(lambda: wire.read(PIECE), b""), True)
 
 
@@ -138,7 +138,7 @@ def _read_fields(wire: Wire) -> Fields:
 
 
 def _read_line(wire: Wire) -> bytes:
-    """One of a head. Raises EarlyEnd where it did not come whole."""
+    """Raises EarlyEnd where it did not come whole."""
     try:
         line = wire.line(LINE_MAX)
     except OverflowError as error:
@@ -150,7 +150,8 @@ def _read_line(wire: Wire) -> bytes:
 
 def _read_counted(wire: Wire, left: int) -> Iterator[bytes]:
     while left:
-        piece = _read_piece(wire, left)
+        if not (piece := wire.read(left)):
+            raise EarlyEnd
         left -= len(piece)
         yield piece
 
@@ -159,37 +160,27 @@ def _read_chunks(wire: Wire) -> Iterator[bytes]:
     """RFC 9112 7.1; extensions and trailers are read, and mean nothing."""
     while size := _read_chunk_size(wire):
         yield from _read_counted(wire, size)
-        if _read_part(wire):
+        if _read_line(wire):
             raise MalformedAnswer("a chunk of another size than it says")
     for _ in range(FIELDS_MAX):
-        if not _read_part(wire):
+        if not _read_line(wire):
             return
     raise MalformedAnswer("trailers without end")
 
 
 def _read_chunk_size(wire: Wire) -> int:
-    digits = _read_part(wire).partition(b";")[0].rstrip(b" \t")
+    digits = _read_line(wire).partition(b";")[0].rstrip(b" \t")
     if not 0 < len(digits) <= 16 or not HEXADECIMAL.issuperset(digits):
         raise MalformedAnswer("not a chunk's size")
     return int(digits, 16)
 
 
-def _read_part(wire: Wire) -> bytes:
-    """A line within a body."""
+def _read_framed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces of a body that says where it ends."""
     try:
-        return _read_line(wire)
+        yield from pieces
     except ConnectionError as error:
         raise MalformedAnswer("cut off") from error
-
-
-def _read_piece(wire: Wire, size: int) -> bytes:
-    try:
-        piece = wire.read(size)
-    except ConnectionError as error:
-        raise MalformedAnswer("cut off") from error
-    if not piece:
-        raise MalformedAnswer("cut off")
-    return piece
 
 
 def is_packed(answer: Answer) -> bool:

@@ -63,9 +63,7 @@ def _open_file(path: Path) -> int:
 def _try_lock(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        # A file system without locks: fetching twice is better than failing.
-        return True
+    except OSError as error:
+        # Others are of a file system without locks: fetching twice is better than failing.
+        return not isinstance(error, BlockingIOError)
     return True

@@ -6,9 +6,10 @@ The service reads the same lists with limits, complaints and subresources; ``tes
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
+from specmux_converters.json_values import mapping, objects, text, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind, is_name
 
@@ -41,10 +42,10 @@ def resources_in(body: bytes) -> Mapping[GroupVersionKind, KindResource]:
     if not isinstance(value, dict) or (value.get("kind"), value.get("apiVersion")) not in LISTS:
         raise ValueError("no APIGroupDiscoveryList: the server has no aggregated discovery")
     listed: dict[tuple[str, str], dict[GroupVersionKind, KindResource]] = {}
-    for item in _objects(value, "items"):
-        group = _text(item.get("metadata"), "name")
-        for each in _objects(item, "versions"):
-            version = _text(each, "version")
+    for item in objects(value.get("items")):
+        group = text(mapping(item.get("metadata")).get("name"))
+        for each in objects(item.get("versions")):
+            version = text(each.get("version"))
             if is_name(version) and (not group or is_name(group)):
                 listed.setdefault((group, version), _kinds_in(each, group, version))
     return {kind: served for kinds in listed.values() for kind, served in kinds.items()}
@@ -53,29 +54,16 @@ def resources_in(body: bytes) -> Mapping[GroupVersionKind, KindResource]:
 def _kinds_in(listed: dict[str, Any], group: str, version: str) -> dict[GroupVersionKind, KindResource]:
     found: dict[GroupVersionKind, KindResource] = {}
     names: set[str] = set()
-    for item in _objects(listed, "resources"):
-        name, kind = _text(item, "resource"), _text(item.get("responseKind"), "kind")
+    for item in objects(listed.get("resources")):
+        name, kind = text(item.get("resource")), text(mapping(item.get("responseKind")).get("kind"))
         if not is_name(name) or name in names:
             continue
         names.add(name)
         if kind:
-            is_namespaced = _text(item, "scope") == "Namespaced"
-            served = KindResource(name, is_namespaced, _texts(item, "verbs"), _texts(item, "shortNames"))
+            is_namespaced = item.get("scope") == "Namespaced"
+            verbs, short_names = (
+                tuple(dict.fromkeys(filter(None, texts(item.get(key))))) for key in ("verbs", "shortNames")
+            )
+            served = KindResource(name, is_namespaced, verbs, short_names)
             found.setdefault(GroupVersionKind(group, version, kind), served)
     return found
-
-
-def _objects(value: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
-    found = value.get(key)
-    return (each for each in (found if isinstance(found, list) else ()) if isinstance(each, dict))
-
-
-def _text(value: Any, key: str) -> str:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else ""
-
-
-def _texts(value: dict[str, Any], key: str) -> tuple[str, ...]:
-    found = value.get(key)
-    values = found if isinstance(found, list) else ()
-    return tuple(dict.fromkeys(each for each in values if isinstance(each, str) and each))

@@ -16,7 +16,7 @@ from typing import Any, Final
 from specmux_converters.crd.manifest import CRD, Problem, Version, read_manifest, shown_name
 from specmux_converters.crd.templates import BUNDLED, Templates
 from specmux_converters.crd.version_documents import CRDMemo, Edition, make_edition
-from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, canonical
+from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
@@ -168,4 +168,4 @@ def _scale_parts(templates: Templates) -> Mapping[str, DocumentPart]:
 
 
 def _parts(schemas: Mapping[str, Any]) -> Mapping[str, DocumentPart]:
-    return {name: DocumentPart(canonical(schema), frozenset(), ()) for name, schema in schemas.items()}
+    return {name: DocumentPart.of(schema) for name, schema in schemas.items()}

@@ -11,7 +11,7 @@ import orjson
 from specmux_converters.crd.manifest import CRD, Problem, Version
 from specmux_converters.crd.structural import publish_schema
 from specmux_converters.crd.templates import BUNDLED, CONVENTIONS, PREFIX, SCALE, Templates, reference
-from specmux_converters.document import Document, canonical
+from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
@@ -269,10 +269,7 @@ def _build(crd: CRD, version: Version, templates: Templates, digest: bytes) -> E
         component_name(crd, version, crd.list_kind): _list_schema(crd, version, templates),
     }
     schemas, paths = (
-        {
-            name: DocumentPart(canonical(value, *version.schema_path), frozenset(), ())
-            for name, value in each.items()
-        }
+        {name: DocumentPart.of(value, *version.schema_path) for name, value in each.items()}
         for each in (made, paths_of(crd, version, templates))
     )
     cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])

@@ -26,7 +26,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -176,7 +176,7 @@ class Context:
                 reason = reason_of_rename(key if name in self.written else None)
                 trace = Trace.begin([_SECTIONS[kind], written], self.budget)
                 trace.note("component name", reason)
-                part = DocumentPart(part.json, part.refs, (*part.losses, *trace.losses))
+                part = replace(part, losses=(*part.losses, *trace.losses))
             self.components[name] = part
         return part
 
@@ -233,8 +233,8 @@ class Context:
 
     def _make_part(self, path: list[str | int], node: Any, make: Make) -> DocumentPart:
         trace = Trace.begin(path, self.budget)
-        encoded = canonical(make(node, self.source, trace), *path)
-        return DocumentPart(encoded, frozenset(trace.refs), tuple(trace.losses))
+        made = make(node, self.source, trace)
+        return DocumentPart.of(made, *path, refs=frozenset(trace.refs), losses=tuple(trace.losses))
 
 
 def _names_of_shared(kind: str, shared: Mapping[str, Any], trace: Trace) -> list[str]:

@@ -21,6 +21,7 @@ from specmux_converters.from_swagger2.reading.fields import identity
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
 from specmux_converters.go.regexp import Pattern, UndecidedMatch
+from specmux_converters.json_values import array, mapping
 from specmux_converters.losses import tokens_of
 
 _DATE: Final = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
@@ -80,12 +81,12 @@ def fits(
     if "format" in schema and not has_format(value, schema["format"]):
         return False
     if not _LISTS.isdisjoint(schema):
-        for part in _schemas(schema, "allOf"):
+        for part in array(schema.get("allOf")):
             trace.spend(_STEP_COST)
             if not fits(value, part, source, trace, seen):
                 return False
         for key in ("anyOf", "oneOf"):
-            parts = _schemas(schema, key)
+            parts = array(schema.get(key))
             if parts and not _fits_one(value, parts, source, trace, seen):
                 return False
     if isinstance(value, str):
@@ -195,8 +196,7 @@ def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: SwaggerS
         return False
     if not value:
         return True
-    properties = schema.get("properties")
-    known = properties if isinstance(properties, dict) else {}
+    known = mapping(schema.get("properties"))
     other = schema.get("additionalProperties", True)
     for name, member in value.items():
         if name in known:
@@ -205,11 +205,6 @@ def _members_fit(value: dict[str, Any], schema: dict[str, Any], source: SwaggerS
         elif other is False or not fits(member, other, source, trace):
             return False
     return True
-
-
-def _schemas(schema: dict[str, Any], key: str) -> list[Any]:
-    value = schema.get(key)
-    return value if isinstance(value, list) else []
 
 
 def has_format(value: Any, name: Any) -> bool:

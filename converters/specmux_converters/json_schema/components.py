@@ -14,6 +14,7 @@ import orjson
 
 from specmux_converters.errors import LimitExceeded
 from specmux_converters.json_schema.forms import Mode, Schema
+from specmux_converters.json_values import array, mapping
 from specmux_converters.references import component_of
 
 MOST_BYTES: Final = 4 * 1024 * 1024
@@ -115,16 +116,12 @@ def _targets(schema: Any, depth: int) -> Iterator[tuple[str, int]]:
 
 def children(schema: Mapping[str, Any]) -> Iterator[Any]:
     """The schemas that stand in one."""
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        yield from properties.values()
+    yield from mapping(schema.get("properties")).values()
     for key in _ONE:
         if key in schema:
             yield schema[key]
     for key in _LISTS:
-        listed = schema.get(key)
-        if isinstance(listed, list):
-            yield from listed
+        yield from array(schema.get(key))
 
 
 Definition: TypeAlias = tuple[str, Mode]

@@ -24,6 +24,7 @@ from specmux_converters.json_schema.keywords import (
     with_null,
     with_unions,
 )
+from specmux_converters.json_values import array, mapping
 from specmux_converters.references import component_of
 
 NEVER_NULL: Final = ("apiVersion", "kind")
@@ -100,10 +101,10 @@ class TypedConverter:
 
     def _fields(self, schema: Mapping[str, Any], mode: Mode, relaxed: str | None) -> Schema:
         written: Schema = {}
-        properties = schema.get("properties")
-        required = schema.get("required") if mode.requires else None
-        needed = [name for name in required if name != relaxed] if isinstance(required, list) else []
-        if isinstance(properties, dict) and properties:
+        properties = mapping(schema.get("properties"))
+        required = array(schema.get("required")) if mode.requires else ()
+        needed = [name for name in required if name != relaxed]
+        if properties:
             optional = Mode(mode.is_strict, requires=False)
             written["properties"] = {
                 name: self.convert(
@@ -150,7 +151,7 @@ def _adds_fields(schema: Mapping[str, Any]) -> bool:
     return any(
         isinstance(each, dict) and ("properties" in each or "$ref" in each or "additionalProperties" in each)
         for key in COMBINATORS
-        for each in (schema[key] if isinstance(schema.get(key), list) else [schema.get(key)])
+        for each in array(schema.get(key)) or [schema.get(key)]
     )
 
 

@@ -414,4 +414,4 @@ def _without_ids(
         del item[method]["operationId"]
         place = (method, "operationId") if method in node else ("$ref",)
         trace.lose("operationId", f"{cut(found)} is another operation's; left out", *place)
-    return DocumentPart(canonical(item, *trace.path), part.refs, (*part.losses, *trace.losses))
+    return DocumentPart.of(item, *trace.path, refs=part.refs, losses=(*part.losses, *trace.losses))

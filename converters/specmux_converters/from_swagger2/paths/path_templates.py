@@ -13,6 +13,7 @@ from typing import Any, Final
 from specmux_converters.errors import cut
 from specmux_converters.from_swagger2.reading.source import SwaggerSource
 from specmux_converters.from_swagger2.reading.trace import Trace
+from specmux_converters.json_values import array, mapping
 from specmux_converters.losses import tokens_of
 
 _EXPRESSION: Final = re.compile(r"\{([^{}:=/]+)([:=](?:[^{}]|\{[^{}]*\})*)\}")
@@ -56,9 +57,8 @@ def _plain(path: str, node: Any, source: SwaggerSource) -> str:
 
 def _declared_names(node: dict[str, Any], source: SwaggerSource) -> Iterator[str]:
     for owner in (node, *node.values()):
-        parameters = owner.get("parameters") if isinstance(owner, dict) else None
-        for each in parameters if isinstance(parameters, list) else ():
-            ref = each.get("$ref") if isinstance(each, dict) else None
+        for each in array(mapping(owner).get("parameters")):
+            ref = mapping(each).get("$ref")
             parameter = source.resolve(tokens_of(ref)) if isinstance(ref, str) else each
             if isinstance(parameter, dict) and parameter.get("in") == "path":
                 yield str(parameter.get("name"))

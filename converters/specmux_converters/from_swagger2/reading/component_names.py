@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.errors import cut
+from specmux_converters.json_values import array, mapping
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import tokens_of
 
@@ -126,9 +127,8 @@ def reason_of_rename(new: str | None) -> str:
 def _children(definitions: Mapping[str, Any]) -> dict[Place, tuple[str, ...]]:
     found: dict[Place, list[str]] = {}
     for name, node in definitions.items():
-        parents = node.get("allOf") if isinstance(node, dict) else None
-        for parent in parents if isinstance(parents, list) else ():
-            ref = parent.get("$ref") if isinstance(parent, dict) else None
+        for parent in array(mapping(node).get("allOf")):
+            ref = mapping(parent).get("$ref")
             if isinstance(ref, str) and ref.startswith("#/"):
                 found.setdefault(tuple(tokens_of(ref)), []).append(name)
     return {place: tuple(names) for place, names in found.items()}
