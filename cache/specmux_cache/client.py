@@ -24,7 +24,7 @@ from specmux_cache.errors import (
     StoreError,
     UnexpectedStatus,
 )
-from specmux_cache.http.media_types import CBOR, JSON, accepted_for
+from specmux_cache.http.media_types import CBOR, JSON, Refusals, accepted_for
 from specmux_cache.http.server import Server
 from specmux_cache.reading.client_runtime import IN_THREADS, Calls, Flights
 from specmux_cache.reading.decoding import read_document
@@ -48,15 +48,14 @@ from specmux_cache.reading.results import (
     Schema,
 )
 from specmux_cache.store.keys import partition_of
+from specmux_converters.memory import ByteBounded
 
 if TYPE_CHECKING:  # a client that is offline needs nothing of them
     from concurrent.futures import ThreadPoolExecutor
 
-    from specmux_cache.http.media_types import UnsupportedRequests
     from specmux_cache.http.transport import Transport
     from specmux_cache.reading.resources import KindResource
     from specmux_cache.store.compaction import CompactionReport
-    from specmux_converters.memory import ByteBounded
     from specmux_converters.resources import GroupVersionKind
 
 IS_OPEN: Final = "the cache is open already: it is closed before it is opened again"
@@ -142,20 +141,14 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         self._warn = warn
         self._clock = clock
         self._events = EventLog(on_event)
-        self._opened: OpenCache | None = None
-
-    @cached_property
-    def _unsupported(self) -> UnsupportedRequests:
-        from specmux_cache.http.media_types import UnsupportedRequests
-
-        return UnsupportedRequests(self.options.refusal_ttl, clock=self._clock)
-
-    @cached_property
-    def _decoded(self) -> ByteBounded[str, Mapping[str, Any]]:
+        self._decoded: ByteBounded[str, Mapping[str, Any]] = ByteBounded(
+            self.options.decoded_max, size=lambda _: 1
+        )
         """Decoded documents by digest, ``CacheOptions.decoded_max`` of them."""
-        from specmux_converters.memory import ByteBounded
-
-        return ByteBounded(self.options.decoded_max, size=lambda _: 1)
+        self._cbor = Refusals(self.options.refusal_ttl, clock=clock)
+        """Requests that answered 415 to CBOR: verbs of kinds, or all, which is "". client-go has only the
+        latter, for the life of its client; KEP-4222 asks for the former."""
+        self._opened: OpenCache | None = None
 
     # What is asked and done with, which a client without an event loop does by other means. Imported with the
     # call: asyncio takes longer than most programs that read one document.
@@ -340,7 +333,8 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         from specmux_cache.reading.query_parameters import request_name
 
         stated = await self.media_types(group_version, kind, verb)
-        is_taken = self._unsupported.takes(request_name(group_version, kind, verb))
+        names = "", request_name(group_version, kind, verb)
+        is_taken = all(self._cbor.list_supported(name, (CBOR,)) for name in names)
         return CBOR if is_taken and stated.may_take(CBOR) else JSON
 
     def note_unsupported(self, group_version: str = "", kind: str = "", verb: str = "") -> None:
@@ -348,7 +342,7 @@ class AsyncSchemaCache(ServerClient, ServerDocuments):
         Expires after ``CacheOptions.refusal_ttl``."""
         from specmux_cache.reading.query_parameters import request_name
 
-        self._unsupported.note(request_name(group_version, kind, verb) if group_version else "")
+        self._cbor.note(request_name(group_version, kind, verb) if group_version else "", (CBOR,))
 
     async def prefetch(
         self,

@@ -354,12 +354,15 @@ def outcome(answer: Answer, held: StoredHead | None, rule: FreshnessRule) -> Fre
             return FreshnessOutcome.REFUSED
         case 404 | 410:
             return FreshnessOutcome.MISSING
-        case 408 | 429:
-            return FreshnessOutcome.FAILED
-        case status if status >= 500:
+        case status if is_passing(status):
             return FreshnessOutcome.FAILED
         case _:
             return FreshnessOutcome.DENIED
+
+
+def is_passing(status: int) -> bool:
+    """Whether a status means a temporary failure."""
+    return status in (408, 429) or status >= 500
 
 
 def is_storable(answer: Answer, rule: FreshnessRule) -> bool:

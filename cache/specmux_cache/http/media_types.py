@@ -97,19 +97,3 @@ class Refusals:
         return tuple(
             media for media in accepted if not 0 < self._until.get((name, media), 0) - now <= self._ttl
         )
-
-
-class UnsupportedRequests:
-    """Requests of one server that answered 415 to CBOR: verbs of kinds, or all. client-go has only the
-    latter, for the life of its client; KEP-4222 asks for the former."""
-
-    def __init__(self, ttl: float, *, clock: Callable[[], float]) -> None:
-        self._refusals = Refusals(ttl, clock=clock)
-
-    def note(self, request: str = "") -> None:
-        """Record a request by name; "" means all."""
-        self._refusals.note(request, (CBOR,))
-
-    def takes(self, request: str) -> bool:
-        """Whether CBOR may be sent, as far as known."""
-        return all(self._refusals.list_supported(name, (CBOR,)) for name in ("", request))

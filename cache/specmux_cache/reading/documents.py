@@ -145,19 +145,15 @@ class Catalog:
         """The document, after requesting the root again if it was cached. Raises GroupVersionNotFound."""
         if 0 < self._absent.get(group_version, 0) - self._clock() <= self._options.not_found_ttl:
             raise GroupVersionNotFound(group_version, server=self._url)
-        root = await self.root(refresh=refresh)
-        try:
-            return root, root.document(group_version)
-        except GroupVersionNotFound:
-            if root.obtained.is_confirmed or self._options.offline:
-                self._miss(group_version)
-                raise
-        root = await self.root(refresh=True)
-        try:
-            return root, root.document(group_version)
-        except GroupVersionNotFound:
-            self._miss(group_version)
-            raise
+        while True:
+            root = await self.root(refresh=refresh)
+            try:
+                return root, root.document(group_version)
+            except GroupVersionNotFound:
+                if refresh or root.obtained.is_confirmed or self._options.offline:
+                    self._miss(group_version)
+                    raise
+            refresh = True
 
     def forget(self, group_version: str | None = None) -> None:
         """Forget that it was absent; None: all of them."""

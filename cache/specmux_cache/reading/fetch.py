@@ -59,6 +59,7 @@ from specmux_cache.http.caching import (
     first,
     freshen_head,
     head_to_store,
+    is_passing,
     may_stand_in,
     outcome,
     selecting_of,
@@ -208,7 +209,7 @@ class Exchange:
             return await self._request_until_usable(wanted, entry, is_moved=False)
         except RequestError as error:
             self._events.record("failed", wanted.name)
-            if isinstance(error, UnexpectedStatus) and not _is_passing(error.status):
+            if isinstance(error, UnexpectedStatus) and not is_passing(error.status):
                 raise
             stand_in = await self._stand_in(wanted, entry)
             if stand_in is None:
@@ -437,11 +438,6 @@ class Exchange:
             wanted.check(body, media_type)
         else:
             await self._calls.run(wanted.check, body, media_type)
-
-
-def _is_passing(status: int) -> bool:
-    """Whether a status means a temporary failure."""
-    return status in (408, 429) or status >= 500
 
 
 def _variant(selecting: Selecting) -> str:
