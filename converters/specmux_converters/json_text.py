@@ -129,8 +129,7 @@ def deep_pointer(document: Any, depth: int) -> str:
 
 def pointer_at(text: str, position: int) -> str:
     """The pointer of the value at ``position``, as far as the preceding text determines it."""
-    path, _ = _walk(text, position)
-    return path
+    return _walk(text, position)[0]
 
 
 def duplicate_pointer(text: str) -> str:

@@ -113,7 +113,14 @@ class _Lowering:
 
     def _schema(self, schema: dict[str, Any], path: tuple[str | int, ...]) -> dict[str, Any]:
         for key, (bound, tighter) in _BOUNDS.items():
-            self._lower_bound(schema, key, bound, tighter)
+            value = schema.get(key)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                continue
+            other = schema.get(bound, value)
+            if isinstance(other, int | float) and tighter(other, value) != value:
+                del schema[key]  # the sibling keyword is stricter
+            else:
+                schema |= {bound: value, key: True}
         if "const" in schema:
             value = schema.pop("const")
             schema["enum"] = [value]
@@ -132,18 +139,6 @@ class _Lowering:
         if "$ref" in schema and len(schema) > 1:
             return {"allOf": [{"$ref": schema.pop("$ref")}, *schema.pop("allOf", ())], **schema}
         return schema
-
-    def _lower_bound(
-        self, schema: dict[str, Any], key: str, bound: str, tighter: Callable[[Any, Any], Any]
-    ) -> None:
-        value = schema.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return
-        other = schema.get(bound, value)
-        if isinstance(other, int | float) and tighter(other, value) != value:
-            del schema[key]  # the sibling keyword is stricter
-        else:
-            schema |= {bound: value, key: True}
 
     def _lower_types(self, schema: dict[str, Any], path: tuple[str | int, ...]) -> None:
         types = schema.pop("type")

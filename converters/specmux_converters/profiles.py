@@ -84,7 +84,15 @@ def with_shared_components(document: Document) -> Document:
     paths = document.get("paths")
     if not isinstance(paths, dict):
         return document
-    counts = Counter((kind, canonical(node)) for kind, _, node in _shareable(paths))
+    counts: Counter[tuple[str, bytes]] = Counter()
+
+    def count(kind: str, label: str, node: Any) -> Any:
+        if _is_inline(node):
+            counts[kind, canonical(node)] += 1
+        return node
+
+    for item in paths.values():
+        _rewrite_path_item(item, count)
     known = mapping(document.get("components"))
     made: dict[str, dict[str, Any]] = {
         kind: dict(section) if isinstance(section := known.get(kind), dict) else {} for kind in _KINDS
@@ -115,21 +123,6 @@ def media_type_of(profile: str) -> MediaType:
 
 
 _Write = Callable[[str, str, Any], Any]
-
-
-def _shareable(paths: Mapping[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    """The component kind that each object may become, a label, and the object."""
-    found: list[tuple[str, str, Any]] = []
-
-    def note(kind: str, label: str, node: Any) -> Any:
-        if _is_inline(node):
-            found.append((kind, label, node))
-        return node
-
-    for item in paths.values():
-        _rewrite_path_item(item, note)
-        yield from found
-        found.clear()
 
 
 def _rewrite_path_item(item: Any, write: _Write) -> Any:

@@ -97,11 +97,11 @@ def name_resources(resources: Resources, names: Mapping[str, ResourceNames]) -> 
     return tuple(
         replace(
             resource,
-            singular=names[resource.name].singular or resource.singular,
-            short_names=names[resource.name].short_names,
-            categories=names[resource.name].categories,
+            singular=own.singular or resource.singular,
+            short_names=own.short_names,
+            categories=own.categories,
         )
-        if resource.name in names
+        if (own := names.get(resource.name)) is not None
         else resource
         for resource in resources
     )

@@ -50,10 +50,9 @@ class ReferenceGraph:
 
     def targets(self, name: str) -> list[tuple[str, int]]:
         """The components that one refers to, once per reference, with the depth of the reference."""
-        found = self._targets.get(name)
-        if found is None:
-            found = self._targets[name] = list(_targets(self._schemas.get(name), 0))
-        return found
+        if name not in self._targets:
+            self._targets[name] = list(_targets(self._schemas.get(name), 0))
+        return self._targets[name]
 
     @cached_property
     def recursive(self) -> frozenset[str]:
@@ -74,19 +73,14 @@ class ReferenceGraph:
             raise LimitExceeded(f"references nested too deeply below {name}") from None
 
     def _extent(self, name: str) -> Extent:
-        found = self._extents.get(name)
-        if found is None:
-            found = self._extents[name] = self._measure_extent(name)
-        return found
-
-    def _measure_extent(self, name: str) -> Extent:
-        schema = self._schemas.get(name)
-        size, deepest = len(orjson.dumps(schema)), 8
-        for target, depth in self.targets(name):
-            below = _CUT if target in self.recursive else self._extent(target)
-            size += below.bytes
-            deepest = max(deepest, depth + below.depth)
-        return Extent(size, deepest)
+        if name not in self._extents:
+            size, deepest = len(orjson.dumps(self._schemas.get(name))), 8
+            for target, depth in self.targets(name):
+                below = _CUT if target in self.recursive else self._extent(target)
+                size += below.bytes
+                deepest = max(deepest, depth + below.depth)
+            self._extents[name] = Extent(size, deepest)
+        return self._extents[name]
 
 
 def _prune_names(names: set[str], exits: Mapping[str, set[str]], entries: Mapping[str, set[str]]) -> set[str]:
