@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from specmux_converters.json_values import array
+from specmux_converters.json_values import array, text
 from specmux_tools.validation.compiled_kinds import TypedKind
 from specmux_tools.validation.decoding.typed_nodes import Node, Struct
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
@@ -74,8 +74,8 @@ def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[
 
 
 def _length_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[FieldError]:
-    name = metadata.get("name") or generated_name(metadata)
-    for fault in length_faults(kind.kind.group, kind.kind.kind, name) if isinstance(name, str) else ():
+    name = text(metadata.get("name") or generated_name(metadata))
+    for fault in length_faults(kind.kind.group, kind.kind.kind, name):
         yield FieldError(("metadata", "name"), invalid("metadata.name", name, fault))
 
 

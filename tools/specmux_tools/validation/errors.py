@@ -15,7 +15,11 @@ from specmux_tools.validation.report import Path
 
 
 class ValidationError(Exception):
-    """Base class of these errors."""
+    """Base class of these errors. ``text``: the message."""
+
+    @property
+    def text(self) -> str:
+        return str(self)
 
 
 class Undecodable(ValidationError):
@@ -33,7 +37,6 @@ class Undecodable(ValidationError):
         others: Iterable[tuple[str, Path]] = (),
     ) -> None:
         super().__init__(text)
-        self.text = text
         self.path = path
         self.offset = offset
         self.line = line
@@ -44,17 +47,12 @@ class Undecodable(ValidationError):
 class PatchError(ValidationError):
     """A patch that cannot be applied; ``text``: Go's reason."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.text = text
-
 
 class InvalidDirective(ValidationError):
     """``status``: an apiserver's answer to the request, ``text``: its message."""
 
     def __init__(self, text: str, *, status: dict[str, Any]) -> None:
         super().__init__(text)
-        self.text = text
         self.status = status
 
 

@@ -24,11 +24,9 @@ def hint_for(kind: CompiledKind, path: Path) -> str | None:
         if isinstance(kind, TypedKind)
         else _custom_fields(kind.structural, path[:-1])
     )
-    for known in names:
-        if known.lower() == name.lower():
-            return known
-    found = get_close_matches(name, names, n=1, cutoff=_LIKENESS)
-    return found[0] if found else None
+    found = [known for known in names if known.lower() == name.lower()]
+    found += get_close_matches(name, names, n=1, cutoff=_LIKENESS)
+    return next(iter(found), None)
 
 
 def _typed_fields(node: Node, path: Path) -> Iterable[str]:

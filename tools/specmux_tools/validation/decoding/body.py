@@ -45,7 +45,7 @@ class Body:
     format: BodyFormat
     value: Any = None
     document: Parsed | None = None
-    """That of YAML, with its marks."""
+    """The document of YAML, with its marks."""
     is_plain: bool = False
     """No key is there twice, and no number is unusual."""
     prefix: Path = ()

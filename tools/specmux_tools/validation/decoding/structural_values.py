@@ -4,6 +4,7 @@ copy where something changed."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from specmux_tools.validation.report import Path
@@ -30,10 +31,9 @@ class _Pruner:
                 return {} if value else value
             return self._object(value, schema, is_embedded=is_embedded or schema.is_embedded)
         if type(value) is list:
-            items = schema.items if schema is not None else None
-            if schema is not None and schema.preserves:
-                return self._list(value, items, skips_scalars=True)
-            return self._list(value, items, skips_scalars=False)
+            if schema is None:
+                return self._list(value, None, skips_scalars=False)
+            return self._list(value, schema.items, skips_scalars=schema.preserves)
         return value
 
     def _object(self, value: dict[str, Any], schema: Structural, *, is_embedded: bool) -> Any:
@@ -77,14 +77,7 @@ class _Pruner:
     def _skip(self, value: Any, schema: Structural) -> Any:
         """skipPrune: descend only where there is a schema."""
         if isinstance(value, dict):
-            preserving = Structural(
-                schema.properties,
-                schema.has_additional,
-                schema.additional,
-                preserves=True,
-                is_embedded=schema.is_embedded,
-            )
-            return self._object(value, preserving, is_embedded=schema.is_embedded)
+            return self._object(value, replace(schema, preserves=True), is_embedded=schema.is_embedded)
         if type(value) is list:
             return self._list(value, schema.items, skips_scalars=True)
         return value

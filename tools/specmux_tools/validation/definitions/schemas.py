@@ -202,7 +202,7 @@ def schema_faults(
     return found
 
 
-def unsound(schema: Mapping[str, Any]) -> bool:
+def is_unsound(schema: Mapping[str, Any]) -> bool:
     """Whether the schema is not structural."""
     return not _is_converted(list(keyword_faults(schema, ""))) or bool(_structural_faults(schema, ""))
 

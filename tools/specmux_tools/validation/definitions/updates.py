@@ -20,7 +20,7 @@ from specmux_tools.validation.definitions.definition_fault import (
 )
 from specmux_tools.validation.definitions.internal_version import are_equal, version_in_memory
 from specmux_tools.validation.definitions.keywords import LIST_KEYS, LIST_TYPE, has_keyword
-from specmux_tools.validation.definitions.schemas import schema_faults, unsound
+from specmux_tools.validation.definitions.schemas import is_unsound, schema_faults
 from specmux_tools.validation.definitions.version_fields import SELECTABLE_MAX, schema_of
 from specmux_tools.validation.field_errors import show_value
 from specmux_tools.validation.report import Path
@@ -40,7 +40,7 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
     schemas = [schema for each in versions.values() if (schema := schema_of(each)) is not None]
     faults = [each for schema in schemas for each in schema_faults(schema, "", minor=minor)]
     families = set(families_of(faults))
-    if _takes_any_structure(spec) and any(map(unsound, schemas)):
+    if _takes_any_structure(spec) and any(map(is_unsound, schemas)):
         families.add(FaultFamily.STRUCTURE)
     unchanged, selectable = set(), set()
     for version in objects(spec.get("versions")):

@@ -18,7 +18,7 @@ from specmux_tools.validation.rules.cel.compiling import (
 )
 from specmux_tools.validation.rules.cel.parsing.syntax import InvalidExpression
 from specmux_tools.validation.rules.cel.releases import environment
-from specmux_tools.validation.rules.rule_tree import BadFieldPath, RuleNode, ValidationRule, read_field_path
+from specmux_tools.validation.rules.rule_tree import BadFieldPath, RuleNode, ValidationRule, follow_field_path
 from specmux_tools.validation.rules.schema_types import SELF_TYPE, Declaration, Declarations
 
 SELF: Final = "self"
@@ -112,6 +112,6 @@ class RuleCompiler:
 
 def _field_path(rule: ValidationRule, node: RuleNode) -> tuple[Path, str]:
     try:
-        return read_field_path(rule.field_path, node) if rule.field_path else _NO_PATH
+        return follow_field_path(rule.field_path, node)[:2] if rule.field_path else _NO_PATH
     except BadFieldPath:
         return _NO_PATH

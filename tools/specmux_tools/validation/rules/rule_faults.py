@@ -23,7 +23,7 @@ from specmux_tools.validation.rules.rule_tree import (
     BadFieldPath,
     RuleNode,
     ValidationRule,
-    read_field_path,
+    follow_field_path,
     rule_tree,
 )
 from specmux_tools.validation.rules.schema_types import MOST_BYTES, Declaration
@@ -244,7 +244,7 @@ def _field_path_faults(path: str, typed: RuleNode) -> Iterator[tuple[str, str]]:
         yield "fieldPath", f"{written}must not contain line breaks"
     if path:
         try:
-            read_field_path(path, typed)
+            follow_field_path(path, typed)
         except BadFieldPath:
             yield "fieldPath", f"{written}{BAD_PATH}"
 

@@ -219,14 +219,9 @@ class BadFieldPath(Exception):
     """In an apiserver's words."""
 
 
-def read_field_path(text: str, node: RuleNode) -> tuple[Path, str]:
-    """The names in it, and how messages show them. Raises BadFieldPath."""
-    found, shown, _ = follow_field_path(text, node)
-    return found, shown
-
-
 def follow_field_path(text: str, node: RuleNode, *, takes_keys: bool = True) -> tuple[Path, str, RuleNode]:
-    """And what it leads to. ``takes_keys``: names may stand in brackets. Raises BadFieldPath."""
+    """The names in it, how messages show them, and what they lead to. ``takes_keys``: names may stand in
+    brackets. Raises BadFieldPath."""
     found: list[str] = []
     shown = ""
     parts = (match.group() for match in _PART.finditer(text))

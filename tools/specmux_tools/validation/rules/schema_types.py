@@ -48,7 +48,7 @@ class Declaration:
     element: Declaration | None = None
     key: Declaration | None = None
     name: str = ""
-    """That names of types in it begin with."""
+    """The beginning of names of types in it."""
 
 
 class Declarations:

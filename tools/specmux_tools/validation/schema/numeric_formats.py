@@ -79,7 +79,7 @@ def numeric_format(schema: Mapping[str, Any]) -> str:
 
 
 def _whole(value: float) -> int | None:
-    """From its shortest digits: -2.0**63 becomes -9223372036854776000."""
+    """The integer of its shortest digits: -2.0**63 becomes -9223372036854776000."""
     return int(Decimal(repr(value))) if value.is_integer() else None
 
 

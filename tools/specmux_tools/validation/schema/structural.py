@@ -23,11 +23,8 @@ MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 META_FIELDS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
-class _Absent:
-    """The absence of a default, since None is a valid one."""
-
-
-NO_DEFAULT: Final = _Absent()
+NO_DEFAULT: Final[Any] = object()
+"""The absence of a default, since None is a valid one."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,7 +51,7 @@ class Structural:
 
 
 def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Structural:
-    """From a published schema; ``schemas``: the components that it refers to."""
+    """The structure of a published schema; ``schemas``: the components that it refers to."""
     if not isinstance(schema, Mapping) or depth > MOST_DEPTH:
         return Structural()
     schema = resolve_schema(schemas, schema)

@@ -1,4 +1,4 @@
-"""From text to program: parsed, checked, its literals checked, planned."""
+"""Compiles a text to a program: parsed, checked, its literals checked, planned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which release of Kubernetes knows which library (apiserver, pkg/cel/environment/base.go).
+"""CEL libraries and the releases of Kubernetes that know them (apiserver, pkg/cel/environment/base.go).
 
 An apiserver takes into a definition only what the release before it knew, too, so that one can go back; what
 is stored it evaluates with all that it knows.

@@ -51,7 +51,7 @@ class CelLibrary:
     macros: Mapping[tuple[str, int, bool], Macro] = field(default_factory=dict)
     """Macros by name, count of arguments and whether it is a member."""
     types: Mapping[str, CelType] = field(default_factory=dict)
-    """That an expression can name."""
+    """Types that an expression can name."""
     messages: Mapping[str, Message] = field(default_factory=dict)
     constants: Mapping[str, int] = field(default_factory=dict)
 

@@ -52,7 +52,7 @@ NOTHING: Final = Range(0, 0)
 ONE: Final = Range(1, 1)
 UNKNOWN: Final = Range(0, MOST)
 EMPTY_UNION: Final = Range(MOST, 0)
-"""To which others are joined."""
+"""The start of a union of several."""
 
 
 _MOST_FORMAT: Final = 64

@@ -94,29 +94,11 @@ def _is_link_local_multicast(value: IpValue) -> bool:
     return packed[:3] == b"\xe0\0\0" if len(packed) == 4 else packed[0] == 0xFF and packed[1] & 0x0F == 2
 
 
-def _is_link_local_unicast(value: IpValue) -> bool:
-    packed = value.address.packed
-    return packed[:2] == b"\xa9\xfe" if len(packed) == 4 else packed[0] == 0xFE and packed[1] & 0xC0 == 0x80
-
-
-def _is_loopback(value: IpValue) -> bool:
-    packed = value.address.packed
-    return packed[0] == 127 if len(packed) == 4 else int(value.address) == 1
-
-
-def _is_unspecified(value: IpValue) -> bool:
-    return int(value.address) == 0
-
-
-def _is_multicast(value: IpValue) -> bool:
-    packed = value.address.packed
-    return packed[0] & 0xF0 == 0xE0 if len(packed) == 4 else packed[0] == 0xFF
-
-
 def _is_global_unicast(value: IpValue) -> bool:
     """Go's definition, by which private addresses are global."""
-    is_other = _is_unspecified(value) or _is_loopback(value) or _is_multicast(value)
-    return not is_other and not _is_link_local_unicast(value) and value.address.packed != b"\xff\xff\xff\xff"
+    of = value.address
+    is_other = of.is_unspecified or of.is_loopback or of.is_multicast or of.is_link_local
+    return not is_other and of.packed != b"\xff\xff\xff\xff"
 
 
 def _test(name: str, apply: Callable[[IpValue], bool]) -> Any:
@@ -134,10 +116,10 @@ ADDRESSES: Final = CelLibrary(
             Overload("ip_is_canonical", (STRING,), BOOL, lambda text: str(_ip(text).address) == text),
         ),
         "family": (member("ip_family", (IP,), INT, lambda value: value.address.version),),
-        "isUnspecified": _test("ip_is_unspecified", _is_unspecified),
-        "isLoopback": _test("ip_is_loopback", _is_loopback),
+        "isUnspecified": _test("ip_is_unspecified", lambda value: value.address.is_unspecified),
+        "isLoopback": _test("ip_is_loopback", lambda value: value.address.is_loopback),
         "isLinkLocalMulticast": _test("ip_is_link_local_multicast", _is_link_local_multicast),
-        "isLinkLocalUnicast": _test("ip_is_link_local_unicast", _is_link_local_unicast),
+        "isLinkLocalUnicast": _test("ip_is_link_local_unicast", lambda value: value.address.is_link_local),
         "isGlobalUnicast": _test("ip_is_global_unicast", _is_global_unicast),
         "cidr": (Overload("string_to_cidr", (STRING,), CIDR, _cidr),),
         "isCIDR": (Overload("is_cidr", (STRING,), BOOL, takes(_cidr)),),

@@ -139,7 +139,7 @@ def is_in_range(time: Timestamp) -> bool:
 
 
 def at_second(seconds: int) -> Timestamp:
-    """Since 1970."""
+    """The time at a number of seconds since 1970."""
     return Timestamp(seconds * NANOS)
 
 

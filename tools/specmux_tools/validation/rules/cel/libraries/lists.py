@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cmp_to_key
+from functools import cmp_to_key, reduce
 from typing import Any, Final
 
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
@@ -73,13 +73,7 @@ def _compare(left: Any, right: Any) -> int:
 
 
 def _sum(zero: Any) -> Callable[[Any], Any]:
-    def total(items: Any) -> Any:
-        found = zero
-        for item in items:
-            found = add(found, item)
-        return found
-
-    return total
+    return lambda items: reduce(add, items, zero)
 
 
 def _extreme(name: str, sign: int) -> Callable[[Any], Any]:
@@ -231,7 +225,7 @@ EXTENDED_LISTS: Final = CelLibrary(
 
 
 RANGE_SIZES: Final = CelLibrary(_ranges(_range))
-"""From cel-go 0.29 on (ext/lists.go)."""
+"""Ranges as cel-go 0.29 and newer bound them (ext/lists.go)."""
 
 
 def _contains(items: Any, others: Any) -> bool:

@@ -18,6 +18,7 @@ from specmux_tools.validation.rules.cel.values.values import (
     no_such_overload,
     takes,
 )
+from specmux_tools.validation.schema.scalars import QUANTITY_FORMAT
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
@@ -27,7 +28,6 @@ _DECIMAL: Final = {
     suffix: 3 * (index - 3) for index, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"))
 }
 _BINARY: Final = {suffix: 10 * index for index, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
-_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 _SUFFIX: Final = "unable to parse quantity's suffix"
 _NUMBER: Final = "unable to parse numeric part of quantity"
 _NANO: Final = -9
@@ -59,7 +59,7 @@ def read_quantity(text: str) -> QuantityValue:
         return QuantityValue(0, 0, True)
     match = _TEXT.fullmatch(text)
     if not text or match is None:
-        raise CelError(_WRONG)
+        raise CelError(QUANTITY_FORMAT)
     sign, whole, fraction, suffix = match.groups()
     whole, fraction = whole.lstrip("0"), fraction or ""
     if len(whole) + len(fraction) > _MOST_SCALE:

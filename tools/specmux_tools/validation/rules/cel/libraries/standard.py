@@ -91,10 +91,6 @@ def is_in(item: Any, over: Any) -> bool:
     return False
 
 
-def _size(value: Any) -> int:
-    return len(value)
-
-
 def _numbers(name: str) -> tuple[tuple[str, CelType, CelType, CelType], ...]:
     return (
         (f"{name}_double", DOUBLE, DOUBLE, DOUBLE),
@@ -152,8 +148,8 @@ _FUNCTIONS: Final[dict[str, tuple[Overload, ...]]] = {
         each
         for name, of in _SIZED
         for each in (
-            Overload(f"size_{name}", (of,), INT, _size),
-            member(f"{name}_size", (of,), INT, _size),
+            Overload(f"size_{name}", (of,), INT, len),
+            member(f"{name}_size", (of,), INT, len),
         )
     ),
     "contains": (member("contains_string", (STRING, STRING), BOOL, lambda text, part: part in text),),

@@ -44,7 +44,7 @@ _BEFORE_MONTH: Final = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
 
 
 def days_from_civil(year: int, month: int, day: int) -> int:
-    """Since 1970 (Hinnant's algorithm, which counts from March)."""
+    """Days since 1970 (Hinnant's algorithm, which counts from March)."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1

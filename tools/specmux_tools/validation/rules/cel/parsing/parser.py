@@ -358,7 +358,7 @@ class _Parser(TokenReader):
         return Literal(field.at, field.text)
 
     def _entries(self, place: str, first: frozenset[str], key: Callable[[], Expression]) -> list[MapEntry]:
-        """To the closing brace. ``first``: what an entry begins with."""
+        """Reads entries up to the closing brace. ``first``: what an entry begins with."""
         entries: list[MapEntry] = []
         self._sync(place, first | {",", "}"})
         try:

@@ -192,7 +192,7 @@ class TokenReader:
         return SyntaxMismatch(place, self._token.at, fault)
 
     def _no_alternative(self, place: str) -> SyntaxMismatch:
-        """From this token on, at the next."""
+        """A mismatch that begins with this token, at the next."""
         end = self._tokens[min(self._at + 1, len(self._tokens) - 1)]
         read = self._token.text + end.hidden + ("" if end.kind == END else end.text)
         return SyntaxMismatch(place, end.at, f"no viable alternative at input '{escape_blanks(read)}'")

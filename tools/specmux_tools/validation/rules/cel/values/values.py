@@ -36,11 +36,7 @@ class UndecidedRule(Exception):
     """A result that this evaluator cannot tell; nothing absorbs it."""
 
 
-class _Missing:
-    __slots__ = ()
-
-
-MISSING: Final[Any] = _Missing()
+MISSING: Final[Any] = object()
 """No value for a key."""
 
 
@@ -58,7 +54,7 @@ class Timestamp:
     """``offset``, in seconds, is of the zone that it is written in."""
 
     nanos: int
-    """Since 1970."""
+    """Nanoseconds since 1970."""
     offset: int = 0
 
     @property
