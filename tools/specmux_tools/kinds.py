@@ -71,7 +71,7 @@ class DocumentSet:
         return found is not None and _is_built_in(found)
 
     def find(self, kind: GroupVersionKind) -> KindSchema | None:
-        """The kind in the document of its group-version, else in any: Scale of autoscaling/v1 is in apps/v1."""
+        """In the document of its group-version, else in any: Scale of autoscaling/v1 is in apps/v1."""
         return self._kinds.get(kind) or self._borrowed.get(kind)
 
     def kinds_beside(self, others: Iterable[GroupVersionKind]) -> list[GroupVersionKind]:

@@ -45,10 +45,9 @@ class _Condition:
 
 def unions_of_rules(schema: Mapping[str, Any]) -> Iterator[Union]:
     """Yields unions by CEL's field names; fields with escaped names are left out."""
-    idioms = [idiom for text in _texts(schema) if (idiom := _idiom(text)) is not None]
     conditions: dict[str, list[_Condition]] = {}
-    for idiom in idioms:
-        match idiom:
+    for text in _texts(schema):
+        match idiom := _idiom(text):
             case _Choice(fields, takes_none):
                 members = tuple(Member(name, name) for name in fields)
                 yield Union(members, form=UnionForm.RULES, takes_none=takes_none)

@@ -11,7 +11,12 @@ from specmux_tools.validation.compiled_kinds import TypedKind
 from specmux_tools.validation.decoding.typed_nodes import Node, Struct
 from specmux_tools.validation.definitions.definition_fault import DEFINITION
 from specmux_tools.validation.field_errors import FieldError, field_path, invalid
-from specmux_tools.validation.metadata.names import generated_name, length_faults, name_rule
+from specmux_tools.validation.metadata.names import (
+    STANDARD_FINALIZERS,
+    generated_name,
+    length_faults,
+    name_rule,
+)
 from specmux_tools.validation.metadata.object_metadata import (
     metadata_errors,
     metadata_of,
@@ -21,7 +26,6 @@ from specmux_tools.validation.metadata.object_metadata import (
 from specmux_tools.validation.report import Check, Path, Severity, Violation
 
 _POD_TEMPLATE: Final = "PodTemplateSpec"
-_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
 _UNQUALIFIED: Final = "name is neither a standard finalizer name nor is it fully qualified"
 _CHECKS_FINALIZERS: Final = frozenset(
     {
@@ -68,7 +72,7 @@ def _finalizer_errors(metadata: Mapping[str, Any], kind: TypedKind) -> Iterator[
     if kind.kind.group not in _CHECKS_FINALIZERS or kind.kind.kind == "Event":
         return
     for index, name in enumerate(array(metadata.get("finalizers"))):
-        if isinstance(name, str) and "/" not in name and name not in _FINALIZERS:
+        if isinstance(name, str) and "/" not in name and name not in STANDARD_FINALIZERS:
             place = f"metadata.finalizers[{index}]"
             yield FieldError(("metadata", "finalizers", index), invalid(place, name, _UNQUALIFIED))
 

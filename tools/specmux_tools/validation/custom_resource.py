@@ -15,7 +15,7 @@ from specmux_tools.validation.compiled_kinds import CustomKind
 from specmux_tools.validation.decoding.embedded import marshal, without_empty_metadata
 from specmux_tools.validation.decoding.structural_values import apply_defaults
 from specmux_tools.validation.field_errors import FieldError, duplicate, invalid
-from specmux_tools.validation.metadata.names import qualified_name_faults
+from specmux_tools.validation.metadata.names import STANDARD_FINALIZERS, qualified_name_faults
 from specmux_tools.validation.metadata.object_metadata import (
     embedded_errors,
     metadata_errors,
@@ -30,7 +30,6 @@ from specmux_tools.validation.schema.structural import Structural, walk
 _Error = TypeVar("_Error")
 
 _BLOCKING: Final = ("Required value", "Unsupported value", "Too long", "Too many")
-_STANDARD_FINALIZERS: Final = frozenset(("orphan", "foregroundDeletion", "kubernetes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +105,7 @@ def _finalizer_warnings(metadata: Any) -> Iterator[Violation]:
     """Warnings of an apiserver under any directive (registry/customresource/validator.go)."""
     for text in sorted(set(texts(mapping(metadata).get("finalizers")))):
         faults = qualified_name_faults(text)
-        if "/" not in text and text not in _STANDARD_FINALIZERS:
+        if "/" not in text and text not in STANDARD_FINALIZERS:
             path = " including a path (/)" if "." in text else ""
             faults.append(
                 f"prefer a domain-qualified finalizer name{path}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from specmux_converters.go.text import Number, general_text, json_text, quote_text
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.validation.report import Path
+from specmux_tools.validation.report import Path, path_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,7 @@ class FieldError:
 
 def field_path(path: Path) -> str:
     """field.Path.String, with every key as a child: an empty path is ``<nil>``."""
-    if not path:
-        return "<nil>"
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    return text.removeprefix(".")
+    return path_text(path) if path else "<nil>"
 
 
 def invalid(path: str, value: Any, detail: str) -> str:

@@ -192,6 +192,5 @@ def bound_violations(violations: Iterable[Violation], left_out: int = 0) -> list
 
 def path_text(path: Path) -> str:
     """A path in the form of strict decoding: keys joined with dots, indices in brackets, without escapes."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
-    text = "".join(parts)
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path)
     return text.removeprefix(".")

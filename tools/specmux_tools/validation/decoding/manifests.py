@@ -55,9 +55,8 @@ def has_only_kinds(part: StreamPart, kinds: Collection[str]) -> bool:
 
 def definitions_in(parts: Iterable[StreamPart]) -> list[Document]:
     """The CustomResourceDefinitions among the objects."""
-    values = (_value(part) for part in parts if _DEFINITION in part.data)
-    objects = (each for value in values for each in objects_in(value))
-    return [each for each in objects if each.get("kind") == _DEFINITION.decode()]
+    found = (each for part in parts if _DEFINITION in part.data for each in objects_in(_value(part)))
+    return [each for each in found if each.get("kind") == _DEFINITION.decode()]
 
 
 def defined_kind(definition: Document) -> tuple[str, str] | None:

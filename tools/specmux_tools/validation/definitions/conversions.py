@@ -28,8 +28,6 @@ _FORM: Final = "; desired format: https://host[/path]"
 _BLOCK: Final = re.compile(
     rb"^-----BEGIN ([^\n]*)-----[ \t\r]*\n(.*?)^-----END \1-----[ \t\r]*(?:\n|\Z)", re.MULTILINE | re.DOTALL
 )
-_CERTIFICATE: Final = b"CERTIFICATE"
-_MALFORMED: Final = "x509: malformed "
 _SEQUENCE: Final = 0x30
 _INTEGER: Final = 0x02
 _VERSION: Final = 0xA0
@@ -176,7 +174,7 @@ def bundle_fault(text: str) -> str:
     except ValueError:
         return "unable to parse bytes as PEM block"
     blocks = list(_blocks(data))
-    faults = [_certificate_fault(der) for kind, der, _ in blocks if kind == _CERTIFICATE]
+    faults = [_certificate_fault(der) for kind, der, _ in blocks if kind == b"CERTIFICATE"]
     if "" in faults:
         return ""
     if faults:
@@ -217,7 +215,7 @@ def _certificate_fault(der: bytes) -> str:
                 if _element(outer, _SEQUENCE)[0] != algorithm:
                     return "x509: inner and outer signature algorithm identifiers don't match"
     except _MalformedElement:
-        return f"{_MALFORMED}{what}"
+        return f"x509: malformed {what}"
     return "x509: trailing data" if rest else ""
 
 

@@ -233,8 +233,9 @@ def _structural_faults(schema: Mapping[str, Any], prefix: str) -> list[tuple[Def
         found = structural_faults(schema)
     except InvalidDocument as error:
         found = [error]
-    faults = [_structural_fault(schema, prefix, each) for each in found]
-    return sorted(faults, key=lambda fault: fault[0].text)
+    return sorted(
+        (_structural_fault(schema, prefix, each) for each in found), key=lambda fault: fault[0].text
+    )
 
 
 def _structural_fault(

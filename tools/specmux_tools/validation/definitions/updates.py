@@ -76,7 +76,6 @@ def immutable_faults(spec: Mapping[str, Any], old: Mapping[str, Any]) -> Iterato
 
 def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> Iterator[DefinitionFault]:
     """Checks stored versions: an apiserver adds the first version with ``storage: true``."""
-    versions = objects(spec.get("versions"))
     names = _stored_in(spec)
     stored = [*texts(within(old, "status").get("storedVersions"))]
     if not stored and old is not None:  # a manifest has no status: assume its storage version
@@ -88,7 +87,7 @@ def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> It
         yield DefinitionFault(path, f"{place}: Invalid value: null: must have at least one stored version")
         return
     left = {name: index for index, name in enumerate(stored)}
-    for version in versions:
+    for version in objects(spec.get("versions")):
         name = version.get("name") or ""
         if version.get("storage") is True and name not in left:
             words = f"must have the storage version {name}"

@@ -51,6 +51,7 @@ _LABEL_1035_TEXT: Final = (
 _MOST_LABEL: Final = 63
 _MOST_SUBDOMAIN: Final = 253
 _ILLEGAL_PARTS: Final = ("/", "%")
+STANDARD_FINALIZERS: Final = frozenset(("kubernetes", "orphan", "foregroundDeletion"))
 _ILLEGAL_NAMES: Final = (".", "..")
 
 _QUALIFIED_PATTERN: Final = pattern(_QUALIFIED)

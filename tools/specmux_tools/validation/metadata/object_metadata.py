@@ -30,7 +30,6 @@ _MOST_MANAGER: Final = 128
 _MOST_SUBRESOURCE: Final = 256
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
-_ONE_CONTROLLER: Final = "Only one reference can have Controller set to true"
 _MOST_OWNERS: Final = 100
 _EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
@@ -115,7 +114,8 @@ class _Checks:
                 controllers.append(f"{owner.get('kind') or ''}/{owner.get('name') or ''}")
                 if len(controllers) > 1:
                     names = f"{controllers[0]} and {controllers[-1]}"
-                    detail = f'{_ONE_CONTROLLER}. Found "true" in references for {names}'
+                    said = "Only one reference can have Controller set to true"
+                    detail = f'{said}. Found "true" in references for {names}'
                     yield self._error(("ownerReferences",), f"Invalid value: [{listed}]: {detail}")
 
     def _owner(self, owner: Mapping[str, Any], place: Path) -> Iterator[FieldError]:

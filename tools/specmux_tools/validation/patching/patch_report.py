@@ -163,8 +163,7 @@ def _list_unconverted(value: Any, fatal: str) -> dict[str, Any]:
 
 
 def _strict_violation(text: str, directive: Directive) -> Violation:
-    is_unknown = "unknown field" in text
-    check = Check.UNKNOWN_FIELD if is_unknown else Check.DUPLICATE_FIELD
+    check = Check.UNKNOWN_FIELD if "unknown field" in text else Check.DUPLICATE_FIELD
     return Violation(_SEVERITIES[directive], check, (), text)
 
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from specmux_tools.validation.rules.cel.evaluation.closures import Frame, Run
 from specmux_tools.validation.rules.cel.values.values import (
     CelError,
+    Collection,
     LiteralMap,
     MapValue,
     go_type,
@@ -34,9 +35,8 @@ def pairs(value: Any) -> Iterable[Any]:
 
 
 def singles(value: Any) -> Iterable[Any]:
-    if type(value) is tuple or isinstance(value, MapValue) or is_list(value):
-        found: Iterable[Any] = iter(value)
-        return found
+    if isinstance(value, tuple | Collection):
+        return iter(value)
     raise CelError(f"got '{go_type(value)}', expected iterable type")
 
 
