@@ -74,8 +74,7 @@ def without_empty_metadata(value: Any, schema: Structural | None) -> Any:
     if schema.is_embedded and "metadata" in changed:
         metadata, defined = changed["metadata"], schema.properties.get("metadata")
         if metadata is not None or defined is None or not defined.is_defined:  # else it is dropped
-            kept = {key: item for key, item in mapping(metadata).items() if item not in _EMPTY}
-            changed["metadata"] = kept
+            changed["metadata"] = {k: item for k, item in mapping(metadata).items() if item not in _EMPTY}
     return changed
 
 

@@ -15,8 +15,7 @@ def prune(value: Any, schema: Structural, *, is_object: bool = True) -> tuple[An
     """The value without unknown fields, and their paths, unordered. ``is_object``: whether it has its own
     kind and metadata."""
     pruner = _Pruner()
-    pruned = pruner.prune(value, schema, is_embedded=is_object)
-    return pruned, pruner.found
+    return pruner.prune(value, schema, is_embedded=is_object), pruner.found
 
 
 class _Pruner:
@@ -117,8 +116,8 @@ def _object_without_nulls(value: dict[str, Any], schema: Structural | None) -> d
     return {key: changed.get(key, item) for key, item in value.items() if key not in dropped}
 
 
-def _fill_default(value: Any, schema: Structural | None) -> Any:
-    if schema is None or not schema.has_defaults:
+def _fill_default(value: Any, schema: Structural) -> Any:
+    if not schema.has_defaults:
         return value
     if isinstance(value, dict):
         return _object_defaulted(value, schema)

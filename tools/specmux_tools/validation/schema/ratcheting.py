@@ -30,8 +30,7 @@ class Correlation:
     def child(self, part: str | int) -> Correlation | None:
         """None if the child has no stored counterpart or no schema."""
         if part not in self._children:
-            found = self._key(part) if isinstance(part, str) else self._item(part)
-            self._children[part] = found
+            self._children[part] = self._key(part) if isinstance(part, str) else self._item(part)
         return self._children[part]
 
     @property
