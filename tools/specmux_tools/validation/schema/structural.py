@@ -86,24 +86,18 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
 
 
 def walk(
-    value: Any,
-    schema: Structural | None,
-    leads: Callable[[Structural], bool],
-    path: Path = (),
-    place: str = "",
+    value: Any, schema: Structural, leads: Callable[[Structural], bool], path: Path = (), place: str = ""
 ) -> Iterator[tuple[Any, Structural, Path, str]]:
-    """The values whose schema ``leads`` to what is looked for, from the outside in. ``place``: the path as
-    messages write it, with keys of maps in brackets."""
-    if schema is None or not leads(schema):
-        return
+    """The value, and those below whose schema ``leads`` to what is looked for, from the outside in.
+    ``place``: the path as messages write it, with keys of maps in brackets."""
     yield value, schema, path, place
     if isinstance(value, dict):
         for key, item in value.items():
-            inner = schema.properties.get(key)
-            if inner is not None:
-                yield from walk(item, inner, leads, (*path, key), f"{place}.{key}" if place else key)
-            else:
-                yield from walk(item, schema.additional, leads, (*path, key), f"{place}[{key}]")
-    elif isinstance(value, list):
+            named = schema.properties.get(key)
+            inner = named or schema.additional
+            if inner is not None and leads(inner):
+                step = f"[{key}]" if named is None else f".{key}" if place else key
+                yield from walk(item, inner, leads, (*path, key), place + step)
+    elif isinstance(value, list) and schema.items is not None and leads(schema.items):
         for index, item in enumerate(value):
             yield from walk(item, schema.items, leads, (*path, index), f"{place}[{index}]")
