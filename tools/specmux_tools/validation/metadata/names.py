@@ -70,6 +70,49 @@ _SUFFIXES: Final = (
 )
 
 
+class NameRule(StrEnum):
+    SUBDOMAIN = "subdomain"
+    """RFC 1123."""
+    LABEL = "label"
+    """RFC 1123, without dots."""
+    LABEL_1035 = "label-1035"
+    """RFC 1035: begins with a letter."""
+    PATH_SEGMENT = "path-segment"
+
+
+_TABLE: Final = """
+label         core Namespace
+label         apps StatefulSet
+subdomain     core ConfigMap Endpoints Event LimitRange Node PersistentVolume PersistentVolumeClaim Pod
+subdomain     core PodTemplate ReplicationController ResourceQuota Secret ServiceAccount
+subdomain     admissionregistration.k8s.io *
+subdomain     apps *
+subdomain     autoscaling *
+subdomain     batch *
+subdomain     coordination.k8s.io Lease
+subdomain     discovery.k8s.io *
+subdomain     events.k8s.io *
+subdomain     flowcontrol.apiserver.k8s.io *
+subdomain     networking.k8s.io Ingress IngressClass NetworkPolicy ServiceCIDR
+subdomain     node.k8s.io *
+subdomain     resource.k8s.io *
+subdomain     scheduling.k8s.io PriorityClass
+subdomain     storage.k8s.io *
+"""
+"""Rule, group, kinds; an asterisk stands for the other kinds of the group."""
+
+
+_MOST: Final[Mapping[tuple[str, str], int]] = {("batch", "CronJob"): 52}
+"""Characters of the names of objects that others are named after."""
+_RULES: Final = MappingProxyType(
+    {
+        (group.replace("core", ""), kind): NameRule(rule)
+        for rule, group, *kinds in map(str.split, _TABLE.strip().splitlines())
+        for kind in kinds
+    }
+)
+
+
 def _shape_text(text: str, pattern: str, *examples: str) -> str:
     listed = " or ".join(f"'{example}', " for example in examples)
     return f"{text} (e.g. {listed}regex used for validation is '{pattern}')"
@@ -196,42 +239,6 @@ def _keys(violations: Iterable[Violation], suffix: str) -> list[tuple[Any, ...]]
     return [(each.severity, each.check, each.path, each.message.replace(suffix, "")) for each in violations]
 
 
-class NameRule(StrEnum):
-    SUBDOMAIN = "subdomain"
-    """RFC 1123."""
-    LABEL = "label"
-    """RFC 1123, without dots."""
-    LABEL_1035 = "label-1035"
-    """RFC 1035: begins with a letter."""
-    PATH_SEGMENT = "path-segment"
-
-
-_TABLE: Final = """
-label         core Namespace
-label         apps StatefulSet
-subdomain     core ConfigMap Endpoints Event LimitRange Node PersistentVolume PersistentVolumeClaim Pod
-subdomain     core PodTemplate ReplicationController ResourceQuota Secret ServiceAccount
-subdomain     admissionregistration.k8s.io *
-subdomain     apps *
-subdomain     autoscaling *
-subdomain     batch *
-subdomain     coordination.k8s.io Lease
-subdomain     discovery.k8s.io *
-subdomain     events.k8s.io *
-subdomain     flowcontrol.apiserver.k8s.io *
-subdomain     networking.k8s.io Ingress IngressClass NetworkPolicy ServiceCIDR
-subdomain     node.k8s.io *
-subdomain     resource.k8s.io *
-subdomain     scheduling.k8s.io PriorityClass
-subdomain     storage.k8s.io *
-"""
-"""Rule, group, kinds; an asterisk stands for the other kinds of the group."""
-
-
-_MOST: Final[Mapping[tuple[str, str], int]] = {("batch", "CronJob"): 52}
-"""Characters of the names of objects that others are named after."""
-
-
 def name_rule(group: str, kind: str, minor: int) -> NameRule:
     if (group, kind) == ("", "Service"):
         return NameRule.LABEL if RELAXED_SERVICES.is_in(minor) else NameRule.LABEL_1035
@@ -256,12 +263,3 @@ def name_faults(rule: NameRule, value: str, *, is_prefix: bool = False) -> list[
             return label_faults(value)
         case NameRule.LABEL_1035:
             return label_1035_faults(value)
-
-
-_RULES: Final = MappingProxyType(
-    {
-        (group.replace("core", ""), kind): NameRule(rule)
-        for rule, group, *kinds in map(str.split, _TABLE.strip().splitlines())
-        for kind in kinds
-    }
-)

@@ -33,6 +33,17 @@ _FOREGROUND: Final = "foregroundDeletion"
 _MOST_OWNERS: Final = 100
 _EVENT_OWNS: Final = "/v1, Kind=Event is disallowed from being an owner"
 _OWNER_TEXTS: Final = ("kind", "name", "uid")
+_IMMUTABLE: Final = "field is immutable"
+_NATIVE_PREFIXES: Final[Mapping[str, str]] = {
+    "endpoints": "services/endpoints",
+    "ingresses": "ingress",
+    "nodes": "minions",
+    "replicationcontrollers": "controllers",
+    "services": "services/specs",
+    "customresourcedefinitions": "apiextensions.k8s.io/customresourcedefinitions",
+    "apiservices": "apiregistration.k8s.io/apiservices",
+}
+_SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def metadata_errors(
@@ -233,19 +244,6 @@ def _kind_faults(text: str) -> str:
         return "must not be empty"
     faults = label_1035_faults(text.lower())
     return f"may have mixed case, but should otherwise match: {','.join(faults)}" if faults else ""
-
-
-_IMMUTABLE: Final = "field is immutable"
-_NATIVE_PREFIXES: Final[Mapping[str, str]] = {
-    "endpoints": "services/endpoints",
-    "ingresses": "ingress",
-    "nodes": "minions",
-    "replicationcontrollers": "controllers",
-    "services": "services/specs",
-    "customresourcedefinitions": "apiextensions.k8s.io/customresourcedefinitions",
-    "apiservices": "apiregistration.k8s.io/apiservices",
-}
-_SET_BY_SERVER: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def address_fault(new: Mapping[str, Any], old: Mapping[str, Any]) -> FieldError | None:

@@ -22,6 +22,7 @@ Atom: TypeAlias = Mapping[str, Any]
 """``scalar``, ``list`` and ``map``: the possible forms of a value."""
 ASSOCIATIVE: Final = "associative"
 ATOMIC: Final = "atomic"
+_ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +248,6 @@ def _scalar(kind: str, value: Any) -> list[TypeFault]:
         case _:
             return []
     return [TypeFault("", text)]
-
-
-_ABSENT: Final = object()
 
 
 def merge_applied(types: ApplyTypes, component: str, stored: Any, applied: Any) -> Any:

@@ -23,6 +23,9 @@ _ESCAPED: Final = re.compile(r"__|[./-]")
 _ESCAPE: Final = re.compile("__[^_]+__")
 _UNESCAPES: Final = {escape: name for name, escape in _ESCAPES.items()}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']++[^.\[\]]*+")
+_ESCAPED_CHARACTER: Final = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPED_CHARACTERS: Final = dict(zip("abfnrtv'\\", "\a\b\f\n\r\t\v'\\", strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +211,6 @@ def _rule(value: Mapping[str, Any]) -> ValidationRule:
 
 def _count(value: Any) -> int | None:
     return max(int(value), 0) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-_PART: Final = re.compile(r"'(?:[^']|(?<=\\)')*'|[.\[\]]|[^.\[\]']++[^.\[\]]*+")
-_ESCAPED_CHARACTER: Final = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED_CHARACTERS: Final = dict(zip("abfnrtv'\\", "\a\b\f\n\r\t\v'\\", strict=True))
 
 
 class BadFieldPath(Exception):
