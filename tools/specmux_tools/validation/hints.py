@@ -24,9 +24,8 @@ def hint_for(kind: CompiledKind, path: Path) -> str | None:
         if isinstance(kind, TypedKind)
         else _custom_fields(kind.structural, path[:-1])
     )
-    found = [known for known in names if known.lower() == name.lower()]
-    found += get_close_matches(name, names, n=1, cutoff=_LIKENESS)
-    return next(iter(found), None)
+    same = [known for known in names if known.lower() == name.lower()]
+    return next(iter(same or get_close_matches(name, names, n=1, cutoff=_LIKENESS)), None)
 
 
 def _typed_fields(node: Node, path: Path) -> Iterable[str]:

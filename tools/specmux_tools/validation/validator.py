@@ -146,7 +146,7 @@ class Validator:
     def judge_beside(
         self, body: Body, directive: Directive, stored: StoredObjects | None
     ) -> ValidationReport:
-        """The report on a body of ``flattened``: on what is around the items of a list, else on an object, an
+        """The report on a body of ``flatten``: on what is around the items of a list, else on an object, an
         update if it is ``stored``."""
         if is_list(body.value):
             return self._judge_list(body, Operation(directive))

@@ -219,7 +219,7 @@ def flatten(body: Body) -> Iterator[Body]:
 
 
 def is_too_deep(body: Body) -> bool:
-    """Whether it is a list that ``flattened`` leaves closed."""
+    """Whether it is a list that ``flatten`` leaves closed."""
     return len(body.prefix) >= 2 * MOST_NESTED and is_list(body.value)
 
 
