@@ -123,4 +123,5 @@ def _text(schema: Mapping[str, Any], place: str) -> Node:
             return Time("v1.Time", RFC3339)
         case "int-or-string":
             return IntOrString()
-    return Text(ALIASES.get(place, "string"), frozenset(texts(schema.get("enum"))))
+    choices = frozenset(texts(schema["enum"]) if "enum" in schema else ())
+    return Text(ALIASES.get(place, "string"), choices)

@@ -16,6 +16,7 @@ from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.cel.parsing.syntax import RESERVED
 from specmux_tools.validation.schema.structural import LIST_TYPE, MAP_KEYS, MOST_DEPTH
 
+_RULES: Final = "x-kubernetes-validations"
 MOST_NAME: Final = 253
 """Characters of a DNS subdomain."""
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
@@ -110,7 +111,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
     node = RuleNode(
         kind=text(schema.get("type")),
         form=text(schema["format"]) if "format" in schema else "",
-        rules=tuple(_rule(each) for each in objects(schema.get("x-kubernetes-validations"))),
+        rules=tuple(map(_rule, objects(schema[_RULES]))) if _RULES in schema else (),
         properties={
             name: RuleNode("object")
             if is_resource and name == "metadata" and not _names_itself(inner)
@@ -120,7 +121,9 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         additional=rule_tree(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
         says_additional=values is not None,
         items=rule_tree(items, schemas, depth + 1) if isinstance(items, Mapping) else None,
-        nested=tuple(rule_tree(each, schemas, depth + 1) for each in objects(schema.get("allOf"))),
+        nested=tuple(rule_tree(each, schemas, depth + 1) for each in objects(schema["allOf"]))
+        if "allOf" in schema
+        else (),
         list_type=text(schema[LIST_TYPE]) if LIST_TYPE in schema else "",
         list_keys=texts(schema[MAP_KEYS]) if MAP_KEYS in schema else (),
         map_type=schema.get("x-kubernetes-map-type"),
@@ -132,7 +135,7 @@ def rule_tree(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> RuleNo
         most_items=_count(schema.get("maxItems")),
         most_properties=_count(schema.get("maxProperties")),
         required=frozenset(texts(schema["required"])) if "required" in schema else frozenset(),
-        choices=tuple(array(schema.get("enum"))),
+        choices=tuple(array(schema["enum"])) if "enum" in schema else (),
         has_default=schema.get("default") is not None,
     )
     node.has_rules = bool(node.rules) or any(each.has_rules for each in _below(node))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from specmux_converters.crd.keywords import DEFINED_FIELDS, EMBEDDED_RESOURCE, INT_OR_STRING
 from specmux_converters.crd.nested import EITHER
 from specmux_converters.go.regexp import Pattern
-from specmux_converters.json_values import array, mapping, texts
+from specmux_converters.json_values import mapping, texts
 from specmux_converters.references import resolve_schema
 from specmux_converters.releases import LEAST_TYPED, NEWEST, NUMERIC_FORMATS
 from specmux_tools.validation.schema.formats import StringFormat, find_format
@@ -72,7 +72,7 @@ class SchemaCompiler:
             types=_EITHER_TYPE if is_either else (kind,) if isinstance(kind, str) and kind else (),
             format=form.name if form else numeric,
             is_nullable=schema.get("nullable") is True,
-            enum=array(schema.get("enum")),
+            enum=_list(schema, "enum"),
             text=self._text(schema, form),
             number=self._number(schema),
             items=self._items(schema, depth),
@@ -161,7 +161,7 @@ class SchemaCompiler:
     def _branches(self, schema: Mapping[str, Any], depth: int, *, is_either: bool) -> Branches | None:
         if _BRANCH_KEYWORDS.isdisjoint(schema):
             return None
-        any_of, all_of = array(schema.get("anyOf")), array(schema.get("allOf"))
+        any_of, all_of = _list(schema, "anyOf"), _list(schema, "allOf")
         if is_either and any_of == EITHER:
             any_of = []
         elif is_either and all_of and all_of[0] == {"anyOf": EITHER}:
@@ -169,7 +169,7 @@ class SchemaCompiler:
         forbidden = schema.get("not")
         branches = Branches(
             self._nodes(any_of, depth),
-            self._nodes(array(schema.get("oneOf")), depth),
+            self._nodes(_list(schema, "oneOf"), depth),
             self._nodes(all_of, depth),
             self._node(forbidden, depth + 1) if isinstance(forbidden, Mapping) else None,
         )
@@ -187,3 +187,8 @@ def _count(schema: Mapping[str, Any], keyword: str) -> int | None:
 def _bound(schema: Mapping[str, Any], keyword: str) -> float | None:
     value = schema.get(keyword)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
+    value = schema.get(keyword)
+    return value if isinstance(value, list) else []

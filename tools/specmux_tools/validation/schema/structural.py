@@ -66,7 +66,7 @@ def structural(schema: Any, schemas: Mapping[str, Any], depth: int = 0) -> Struc
             name: structural(defined.get(name, inner), schemas, depth + 1)
             if name in defined or not is_object or name not in META_FIELDS
             else Structural(is_defined=False)
-            for name, inner in mapping(schema.get("properties")).items()
+            for name, inner in (mapping(schema["properties"]).items() if "properties" in schema else ())
         },
         has_additional=values is not None,
         additional=structural(values, schemas, depth + 1) if isinstance(values, Mapping) else None,
