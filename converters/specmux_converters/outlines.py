@@ -50,6 +50,11 @@ class DocumentPart:
         return self.tree
 
 
+def parts_of(values: Mapping[str, Any], *path: str | int) -> dict[str, DocumentPart]:
+    """Parts without references and losses. ``path``: the place that all of them have."""
+    return {name: DocumentPart.of(value, *path) for name, value in values.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
     """A document as its parts. ``components``: by kind, then by name."""

@@ -11,7 +11,7 @@ from dataclasses import field
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from specmux_converters.crd.manifest import CRD, Problem, Version, read_manifest, shown_name
 from specmux_converters.crd.templates import BUNDLED, Templates
@@ -20,7 +20,7 @@ from specmux_converters.document import DEFAULT_LIMITS, Document, Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_converters.outlines import DocumentPart, Documents, Outline
+from specmux_converters.outlines import DocumentPart, Documents, Outline, parts_of
 
 _FRAME: Final[Document] = {
     "openapi": "3.0.0",
@@ -159,13 +159,9 @@ class _Group:
 
 @lru_cache(maxsize=4)
 def _common_parts(templates: Templates) -> Mapping[str, DocumentPart]:
-    return _parts(templates.schemas)
+    return parts_of(templates.schemas)
 
 
 @lru_cache(maxsize=4)
 def _scale_parts(templates: Templates) -> Mapping[str, DocumentPart]:
-    return _parts(templates.scale)
-
-
-def _parts(schemas: Mapping[str, Any]) -> Mapping[str, DocumentPart]:
-    return {name: DocumentPart.of(schema) for name, schema in schemas.items()}
+    return parts_of(templates.scale)

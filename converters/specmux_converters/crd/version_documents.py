@@ -15,7 +15,7 @@ from specmux_converters.document import Document
 from specmux_converters.errors import InvalidDocument, LimitExceeded
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
-from specmux_converters.outlines import ENTRY_COST, DocumentPart
+from specmux_converters.outlines import ENTRY_COST, DocumentPart, parts_of
 
 # They equal those of the apiserver's installer (apiextensions-apiserver,
 # pkg/controller/openapi/builder/builder.go; apiserver, pkg/endpoints/openapi/openapi.go).
@@ -268,10 +268,8 @@ def _build(crd: CRD, version: Version, templates: Templates, digest: bytes) -> E
         component_name(crd, version, crd.kind): schema,
         component_name(crd, version, crd.list_kind): _list_schema(crd, version, templates),
     }
-    schemas, paths = (
-        {name: DocumentPart.of(value, *version.schema_path) for name, value in each.items()}
-        for each in (made, paths_of(crd, version, templates))
-    )
+    schemas = parts_of(made, *version.schema_path)
+    paths = parts_of(paths_of(crd, version, templates), *version.schema_path)
     cost = sum([len(part.json) + ENTRY_COST for part in (*schemas.values(), *paths.values())])
     return Edition(digest, paths, schemas, version.has_scale, problems, cost)
 
