@@ -75,6 +75,17 @@ _OLDER_DATE: Final = (
     r"|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})"
 )
 
+CLOCK_SKEW: Final = 5.0
+"""Seconds by which an answer may seem to come from the future before the clock counts as set back."""
+NOT_FROM_304: Final = frozenset(
+    {"content-encoding", "content-length", "content-md5", "content-range", "content-type", "etag"}
+)
+"""Fields that describe the stored body and which a 304 must not change: client-go's cache takes Content-Type
+from a 304, and kubectl then reported no resources at all. Also the ETag, since the stored one matched."""
+AGAINST_STALE: Final = frozenset({"no-cache", "must-revalidate", "proxy-revalidate", "s-maxage"})
+"""Directives that forbid a stale answer (RFC 9111 4.2.4). Two of them concern shared caches only; they are
+respected here as well, since one directory may serve many programs."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -218,18 +229,6 @@ def head_to_store(answer: Answer, selecting: Selecting) -> StoredHead:
     if len(fields_to_text(fields)) > FIELDS_TEXT_MAX:
         fields = tuple((name, value[:512]) for name, value in fields if name in KEPT_FIELDS)
     return StoredHead(fields, answer.requested_at, answer.received_at, selecting)
-
-
-CLOCK_SKEW: Final = 5.0
-"""Seconds by which an answer may seem to come from the future before the clock counts as set back."""
-NOT_FROM_304: Final = frozenset(
-    {"content-encoding", "content-length", "content-md5", "content-range", "content-type", "etag"}
-)
-"""Fields that describe the stored body and which a 304 must not change: client-go's cache takes Content-Type
-from a 304, and kubectl then reported no resources at all. Also the ETag, since the stored one matched."""
-AGAINST_STALE: Final = frozenset({"no-cache", "must-revalidate", "proxy-revalidate", "s-maxage"})
-"""Directives that forbid a stale answer (RFC 9111 4.2.4). Two of them concern shared caches only; they are
-respected here as well, since one directory may serve many programs."""
 
 
 class FreshnessRule(Enum):

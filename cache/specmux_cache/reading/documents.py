@@ -34,6 +34,14 @@ from specmux_converters.lazy.dataclasses import dataclass
 if TYPE_CHECKING:  # imported for a request
     from specmux_cache.http.transport import Transport
 
+VALUES_MAX: Final = 200_000
+"""Most JSON values of a root: twenty thousand group-versions."""
+NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
+NOT_PER_REQUEST: Final = frozenset(
+    {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
+)
+"""Fields that identify the caller, which only the client may set, and those that the cache decides on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Discovery:
@@ -42,10 +50,6 @@ class Discovery:
     documents: Mapping[str, Document]
     refused: tuple[str, ...]
     """Group-versions whose URL is malformed or leads to another server."""
-
-
-VALUES_MAX: Final = 200_000
-"""Most JSON values of a root: twenty thousand group-versions."""
 
 
 def parse_discovery(body: bytes, server: Server) -> Discovery:
@@ -71,13 +75,6 @@ def parse_discovery(body: bytes, server: Server) -> Discovery:
         else:
             documents[group_version] = Document(group_version, target, hash_in(target))
     return Discovery(MappingProxyType(documents), tuple(refused))
-
-
-NOT_OPEN: Final = "the cache is not open: use it as a context manager, or call open() first"
-NOT_PER_REQUEST: Final = frozenset(
-    {"authorization", "cookie", "if-modified-since", "if-none-match", "proxy-authorization", "range"}
-)
-"""Fields that identify the caller, which only the client may set, and those that the cache decides on."""
 
 
 @dataclass(frozen=True, slots=True)

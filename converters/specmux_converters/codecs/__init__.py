@@ -22,6 +22,15 @@ _JSON_ONLY: Final = (
     orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
 
+__all__ = ["Fragments", "decode", "encode", "recognise"]
+_PREFIXES: Final = (
+    (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
+    (re.compile(media_types.SELF_DESCRIBED_CBOR), media_types.CBOR),
+    (re.compile(re.escape(media_types.ENVELOPE_MAGIC)), media_types.KUBERNETES_PROTOBUF),
+    (re.compile(rb"\n[\x03-\x20]3\.[0-9]"), media_types.PROTOBUF),
+    (re.compile(rb"\n\x032\.0"), media_types.PROTOBUF_V2),
+)
+
 
 class Fragments:
     """Encoded parts by kind and content, within ``max_bytes``.
@@ -59,17 +68,6 @@ class Fragments:
         if size <= self.max_bytes // 2:
             self._young[kind, in_own_memory(text)] = encoded
             self._young_bytes += size
-
-
-__all__ = ["Fragments", "decode", "encode", "recognise"]
-
-_PREFIXES: Final = (
-    (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
-    (re.compile(media_types.SELF_DESCRIBED_CBOR), media_types.CBOR),
-    (re.compile(re.escape(media_types.ENVELOPE_MAGIC)), media_types.KUBERNETES_PROTOBUF),
-    (re.compile(rb"\n[\x03-\x20]3\.[0-9]"), media_types.PROTOBUF),
-    (re.compile(rb"\n\x032\.0"), media_types.PROTOBUF_V2),
-)
 
 
 def encode(document: Document, media_type: MediaType, *, fragments: Fragments | None = None) -> bytes:

@@ -27,6 +27,13 @@ from specmux_converters.go.yaml_dialects import GNOSTIC
 from specmux_converters.go.yaml_reader import read_all
 from specmux_converters.lazy.dataclasses import dataclass
 
+ABSENT: Final = object()
+"""Value of a oneof without a member: its key is left out."""
+_YAML_SHARE: Final = 4
+"""Characters of YAML that count as one value: parsing one costs as much as several fields."""
+_WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
+_DIRECTIVE: Final = re.compile("(?:\\A\ufeff?|[\n\r\x85\u2028\u2029])%(?:TAG|YAML)")
+
 
 class Cursor:
     """The state of reading one document."""
@@ -88,15 +95,6 @@ SCALARS: Final[Mapping[str, Read]] = {
     "int64": _read_int64,
     "double": _read_double,
 }
-
-
-ABSENT: Final = object()
-"""Value of a oneof without a member: its key is left out."""
-
-_YAML_SHARE: Final = 4
-"""Characters of YAML that count as one value: parsing one costs as much as several fields."""
-
-_WIRE_TYPES: Final = {"bool": VARINT, "int64": VARINT, "double": FIXED64}
 
 
 def compile_reader(messages: Messages, root: str) -> Read:
@@ -299,9 +297,6 @@ def _read_any(cursor: Cursor, pos: int, end: int, depth: int) -> Any:
 
 
 _read_any_text: Final = _wrapper({2 << 3 | LENGTH: _Member("", read_string, "one")}, _as_only)
-
-
-_DIRECTIVE: Final = re.compile("(?:\\A\ufeff?|[\n\r\x85\u2028\u2029])%(?:TAG|YAML)")
 
 
 def read_yaml(text: str, *, max_depth: int) -> Any:

@@ -23,6 +23,12 @@ DEFINED_FIELDS: Final = "x-specmux-defined-fields"
 """apiVersion, kind and metadata as a definition describes them, in documents that are not served: apiservers
 check by these schemas and publish their own in their place."""
 
+_EXACT: Final = 2**53
+"""Integers up to here are exact as doubles."""
+_WHOLE: Final = range(-(2**63), 2**64)
+"""Values serialized as integers; others are doubles (``document.parse``)."""
+_LARGEST: Final = int(float_info.max)
+
 
 def without_defined_fields(value: Any) -> Any:
     """A document as it would be served, of one that keeps what definitions say."""
@@ -31,13 +37,6 @@ def without_defined_fields(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {key: without_defined_fields(each) for key, each in value.items() if key != DEFINED_FIELDS}
-
-
-_EXACT: Final = 2**53
-"""Integers up to here are exact as doubles."""
-_WHOLE: Final = range(-(2**63), 2**64)
-"""Values serialized as integers; others are doubles (``document.parse``)."""
-_LARGEST: Final = int(float_info.max)
 
 
 def _checked(kind: type[T], words: str) -> Callable[[Any], T]:

@@ -51,6 +51,19 @@ META_SCHEMAS: Final[Mapping[str, Document]] = _DATA["schemas"]
 EMBEDDED_FIELDS: Final[Mapping[str, Any]] = {**_DATA["embedded_fields"], "metadata": _DATA["object_meta"]}
 """apiVersion, kind and metadata of an embedded object."""
 
+MAX_BYTES: Final = 1024 * 1024
+"""Most bytes of all templates as JSON; Kubernetes' own have 40 KB."""
+_NOT_OF_CLIENTS: Final = frozenset(
+    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
+)
+"""Groups that register DeleteOptions in an apiserver but not in client-go's scheme, from which the documents
+of CRDs are made."""
+_READ: Final = frozenset({"resourceVersion"})
+_SHARED: Final = tuple(
+    PREFIX + name for name in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")
+)
+"""Components that documents of CRDs refer to directly; indirect ones are shared as well."""
+
 
 @dataclass(frozen=True, slots=True)
 class SharedParts:
@@ -102,22 +115,6 @@ def object_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
 def list_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
     """The ``object_fields`` of a list."""
     return {**type_meta, "metadata": _DATA["list_meta"]}
-
-
-MAX_BYTES: Final = 1024 * 1024
-"""Most bytes of all templates as JSON; Kubernetes' own have 40 KB."""
-
-_NOT_OF_CLIENTS: Final = frozenset(
-    {"admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"}
-)
-"""Groups that register DeleteOptions in an apiserver but not in client-go's scheme, from which the documents
-of CRDs are made."""
-
-_READ: Final = frozenset({"resourceVersion"})
-_SHARED: Final = tuple(
-    PREFIX + name for name in ("DeleteOptions", "ListMeta", "ObjectMeta", "Patch", "Status")
-)
-"""Components that documents of CRDs refer to directly; indirect ones are shared as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,22 @@ PLAIN: Final[dict[str, type]] = {
 }
 """Keywords that need no conversion if their values have these types."""
 
+_SIMPLE: Final = frozenset({"type", "description", "default", "format"})
+_SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
+_OBJECTS: Final = ("externalDocs", "xml")
+_KINDS: Final[dict[str, Kinds]] = {
+    **FIELDS,
+    **dict.fromkeys((*_OBJECTS, "additionalProperties", "not", "properties", "items"), OBJECT),
+    **dict.fromkeys(("allOf", "anyOf", "oneOf", "required", "enum"), ARRAY),
+    "discriminator": TEXT,
+}
+_NULLABLE: Final = frozenset({"default", "example"})
+_JUDGED: Final = frozenset({"description", "default"})
+"""Common siblings of references, which need no separate check."""
+_LEAF_KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object"})
+Convert: TypeAlias = Callable[[str, Any, dict[str, Any], SwaggerSource, Trace], Any]
+"""Key, value and containing schema -> the value in v3, or ``DROPPED``."""
+
 
 def convert_bound(key: str, value: Any, node: dict[str, Any], trace: Trace) -> Any:
     """A bound that JSON Schema does not allow (Wright-00, section 5) makes a document invalid and has no
@@ -161,24 +177,6 @@ def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:
         result.update(constraint)
     else:
         result["allOf"] = [*result.get("allOf", ()), constraint]
-
-
-_SIMPLE: Final = frozenset({"type", "description", "default", "format"})
-_SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
-_OBJECTS: Final = ("externalDocs", "xml")
-_KINDS: Final[dict[str, Kinds]] = {
-    **FIELDS,
-    **dict.fromkeys((*_OBJECTS, "additionalProperties", "not", "properties", "items"), OBJECT),
-    **dict.fromkeys(("allOf", "anyOf", "oneOf", "required", "enum"), ARRAY),
-    "discriminator": TEXT,
-}
-_NULLABLE: Final = frozenset({"default", "example"})
-_JUDGED: Final = frozenset({"description", "default"})
-"""Common siblings of references, which need no separate check."""
-
-_LEAF_KINDS: Final = frozenset({"string", "number", "integer", "boolean", "object"})
-Convert: TypeAlias = Callable[[str, Any, dict[str, Any], SwaggerSource, Trace], Any]
-"""Key, value and containing schema -> the value in v3, or ``DROPPED``."""
 
 
 def convert_schema(node: Any, source: SwaggerSource, trace: Trace) -> dict[str, Any]:

@@ -15,14 +15,6 @@ from typing import Any, Final
 
 from specmux_converters.go.unicode_classes import Ranges, complement, unicode_ranges, with_other_cases
 
-
-class Invalid(Exception):
-    """Go refuses the pattern, with this text."""
-
-    def __init__(self, fault: str, part: str) -> None:
-        super().__init__(f"error parsing regexp: {fault}: `{part}`")
-
-
 MOST_REPEATED: Final = 1000
 _COUNT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
 _GROUP: Final = re.compile(r"\(\?(?:P?<[A-Za-z0-9_]+>|(?P<on>[imsU]*)(?:-(?P<off>[imsU]+))?(?P<end>[:)]))")
@@ -32,7 +24,6 @@ _SIMPLE: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\
 _NUMBER: Final = re.compile(r"x([0-9A-Fa-f]{2})|x\{([0-9A-Fa-f]+)\}|([1-7][0-7]{1,2}|0[0-7]{0,2})")
 _POSIX: Final = re.compile(r"\[:(\^?)([a-z]+):\]")
 _PROPERTY: Final = re.compile(r"([pP])(?:\{(\^?)([^}]*)\}|([^{]))")
-
 _NAMED: Final = frozenset(
     {
         "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space",
@@ -40,6 +31,13 @@ _NAMED: Final = frozenset(
     }
 )  # fmt: skip
 _PERL: Final = "dws"
+
+
+class Invalid(Exception):
+    """Go refuses the pattern, with this text."""
+
+    def __init__(self, fault: str, part: str) -> None:
+        super().__init__(f"error parsing regexp: {fault}: `{part}`")
 
 
 def re2_text(pattern: str) -> str:

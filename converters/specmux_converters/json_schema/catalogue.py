@@ -38,6 +38,12 @@ from specmux_converters.json_values import array
 CORE: Final = GroupVersion("api/v1")
 _STORE: Final = "https://json.schemastore.org/schema-catalog.json"
 
+MODELS: Final = ("models", "partial-models")
+"""Layouts by group-version rather than by kind."""
+LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", *MODELS)
+_WHOLE: Final = ("all.json", "_definitions.json")
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
+
 
 def schema_of(file: Wanted, schemas: Mapping[GroupVersion, DocumentSchemas]) -> Schema | None:
     """None if the documents have no such kind or component. Raises ConverterError for what cannot be
@@ -134,17 +140,6 @@ def _component(file: OneFile, schemas: Mapping[GroupVersion, DocumentSchemas]) -
             if component_stem(name) == stem and isinstance(schema, dict):
                 return schemas[key].component(name, file.form)
     return None
-
-
-MODELS: Final = ("models", "partial-models")
-"""Layouts by group-version rather than by kind."""
-
-LAYOUTS: Final = ("grouped", "standalone", "bundle", "partial", *MODELS)
-
-_WHOLE: Final = ("all.json", "_definitions.json")
-
-
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*")
 
 
 def layout_of(path: str) -> str:

@@ -86,6 +86,9 @@ _FORMATS: Final[Mapping[str, Schema]] = {
     "datetime": {"format": "date-time"},
 } | {name: {"format": name} for name in _KNOWN}
 
+_OF_KUBERNETES: Final = "io.k8s.api."
+"""Published values of other components may be names of Go fields: they count only if an enum lists them."""
+
 
 def combinators_of(mode: Mode) -> tuple[str, ...]:
     """Combinators that stay valid when nothing is required; ``oneOf`` and ``not`` would refuse the
@@ -158,10 +161,6 @@ def _narrow_bounds(schema: Mapping[str, Any]) -> Schema:
     if not isinstance(most, int | float) or most > _INT32["maximum"]:
         written["maximum"] = _INT32["maximum"]
     return written
-
-
-_OF_KUBERNETES: Final = "io.k8s.api."
-"""Published values of other components may be names of Go fields: they count only if an enum lists them."""
 
 
 def with_unions(written: Schema, schema: Mapping[str, Any], component: str, mode: Mode) -> Schema:
