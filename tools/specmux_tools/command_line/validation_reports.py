@@ -15,11 +15,6 @@ from specmux_tools.inputs.validated_objects import ObjectVerdict, ValidatedObjec
 from specmux_tools.reports import Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_tools.validation import Check, Severity, ValidationReport, Violation
 
-LEVELS: Final = {
-    Severity.ERROR: Level.ERROR,
-    Severity.WARNING: Level.WARNING,
-    Severity.NOTE: Level.NOTE,
-}
 _IN_CODE: Final = (
     "rules that apiservers have in code are not checked; kubectl apply --dry-run=server has them"
 )
@@ -106,7 +101,7 @@ def case_of(
     findings = (
         ReportFinding(
             rule=violation.check.value,
-            level=LEVELS[violation.severity],
+            level=Level(violation.severity.value),
             message=violation.message + (f' (did you mean "{violation.hint}"?)' if violation.hint else ""),
             where=Where(file, violation.line or line, violation.column or 1),
             subject=report.label,

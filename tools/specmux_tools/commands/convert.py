@@ -44,7 +44,8 @@ REASONS_NAMED: Final = 5
 """Files of a folder without documents that are named with what is wrong."""
 
 
-Encode: TypeAlias = Callable[[Document, codecs.Fragments], bytes]
+Encode: TypeAlias = Callable[[Document, codecs.Fragments, str | None], bytes]
+"""The bytes of a document; the last is the release of Kubernetes that smd depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +58,16 @@ class DocumentFormat:
     sorts_keys: bool = False
 
 
-def _encode(media_type: media_types.MediaType, document: Document, fragments: codecs.Fragments) -> bytes:
+def _encode(
+    media_type: media_types.MediaType, document: Document, fragments: codecs.Fragments, _: str | None
+) -> bytes:
     return codecs.encode(document, media_type, fragments=fragments)
 
 
-MERGE_SCHEMAS: Final[Mapping[str, tuple[str, Callable[[Document], bytes]]]] = {
-    "smd": (".yaml", to_yaml),
-    "smd-json": (".json", orjson.dumps),
-}
-"""Formats of structured-merge-diff's schema."""
-
-
-def _merge_schema(name: str, release: str | None = None) -> DocumentFormat:
-    suffix, write = MERGE_SCHEMAS[name]
-
-    def encode(document: Document, _: codecs.Fragments) -> bytes:
-        return write(to_merge_schema(document, release=release))
-
-    return DocumentFormat(suffix, True, encode)
+def _encode_merge_schema(
+    write: Callable[[Document], bytes], document: Document, _: codecs.Fragments, release: str | None
+) -> bytes:
+    return write(to_merge_schema(document, release=release))
 
 
 SWAGGER: Final = "v2"
@@ -87,8 +80,9 @@ FORMATS: Final[Mapping[str, DocumentFormat]] = {
         )
         for form in FORMS.values()
     },
-    "yaml": DocumentFormat(".yaml", True, lambda document, _: to_yaml(document)),
-    **{name: _merge_schema(name) for name in MERGE_SCHEMAS},
+    "yaml": DocumentFormat(".yaml", True, lambda document, *_: to_yaml(document)),
+    "smd": DocumentFormat(".yaml", True, partial(_encode_merge_schema, to_yaml)),
+    "smd-json": DocumentFormat(".json", True, partial(_encode_merge_schema, orjson.dumps)),
 }
 
 
@@ -117,8 +111,7 @@ class ConvertOptions:
     @property
     def format(self) -> DocumentFormat:
         """The form of the documents."""
-        form = "json" if self.form == SWAGGER else self.form
-        return _merge_schema(form, self.release) if form in MERGE_SCHEMAS else FORMATS[form]
+        return FORMATS["json" if self.form == SWAGGER else self.form]
 
 
 @click.command(
@@ -360,7 +353,7 @@ def _write(result: _Result, where: str, options: ConvertOptions) -> None:
     for key, document in result.documents.items():
         sorts_keys = form.sorts_keys and key not in result.as_is
         with refusals(key or where):
-            data = canonical(document) if sorts_keys else form.encode(document, fragments)
+            data = canonical(document) if sorts_keys else form.encode(document, fragments, options.release)
             if options.verify:
                 messages.verify(data)
         if options.split is None or key is None:

@@ -103,12 +103,11 @@ def _lines(found: SearchResult) -> list[str]:
     return [*lines, f"({more} more)"] if more > 0 else lines
 
 
-def _cells(row: SchemaHit) -> tuple[str, str, str, str]:
+def _cells(row: SchemaHit) -> tuple[str, ...]:
     from specmux_converters.printing import printable
     from specmux_tools.search_index.query import path_text
 
     version = row.kind.kind.api_version
     more = f" (+{row.also_in_count})" if row.also_in_count else ""
     cells = path_text(row), row.type, version + more, row.summary[:DESCRIPTION_MAX]
-    path, type_, version, summary = map(printable, cells)
-    return path, type_, version, summary
+    return tuple(map(printable, cells))

@@ -94,24 +94,16 @@ FORMAT: Final = "specmux.changes/v1"
 
 
 def report_object(report: Report) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "old": report.old,
-        "new": report.new,
-        "summary": summary_object(report),
-        "changes": [change_object(change) for change in report.changes],
-    }
-
-
-def summary_object(report: Report) -> dict[str, Any]:
     counts = report.counts()
-    return {
+    summary = {
         **{severity.word: changes for severity, (changes, _) in counts.items()},
         "places": {severity.word: places for severity, (_, places) in counts.items()},
         "documentation": report.documentation,
         "allowed": report.allowed,
         "notes": list(report.notes),
     }
+    changes = [change_object(change) for change in report.changes]
+    return {"format": FORMAT, "old": report.old, "new": report.new, "summary": summary, "changes": changes}
 
 
 def change_object(change: Change) -> dict[str, Any]:

@@ -115,6 +115,9 @@ class ServedGroupVersion:
     kinds: dict[tuple[str, str], ServedKind] = field(default_factory=dict)
     """Keyed by name and group."""
 
+    def kind(self, key: tuple[str, str], schema: Any, schemas: ComponentSchemas) -> ServedKind:
+        return self.kinds.setdefault(key, ServedKind(key[0], schema, schemas))
+
 
 @dataclass(frozen=True, slots=True)
 class StoredVersions:
@@ -235,7 +238,7 @@ def _carry(
     found = operation.schemas.kind(schema)
     if found is None:
         return
-    kind = _kind(group_version, found, schema, operation)
+    kind = group_version.kind(found, schema, operation.schemas)
     if where == "request":
         kind.is_written = True
         return
@@ -251,10 +254,4 @@ def _carry_items(group_version: ServedGroupVersion, operation: ServedOperation, 
     items = operation.schemas.view(mapping(keywords.get("properties")).get("items")).keywords.get("items")
     found = operation.schemas.kind(items)
     if found is not None and not found[0].endswith("List"):
-        _kind(group_version, found, items, operation).is_read = True
-
-
-def _kind(
-    group_version: ServedGroupVersion, key: tuple[str, str], schema: Any, operation: ServedOperation
-) -> ServedKind:
-    return group_version.kinds.setdefault(key, ServedKind(key[0], schema, operation.schemas))
+        group_version.kind(found, items, operation.schemas).is_read = True

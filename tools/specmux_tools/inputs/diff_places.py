@@ -16,10 +16,10 @@ import yaml
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
 from specmux_converters.group_versions import join_group_version
-from specmux_converters.json_values import array, mapping
+from specmux_converters.json_values import array, mapping, members, within
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.losses import pointer_to
-from specmux_converters.references import name_in
+from specmux_converters.references import name_in, schemas_of
 from specmux_tools.differences.changes import Change
 from specmux_tools.differences.reports import Report
 from specmux_tools.inputs.diff_sides import SourceDocument
@@ -76,18 +76,14 @@ def place_changes(report: Report, old: tuple[SourceDocument, ...], new: tuple[So
     for spot in filter(None, spots):
         texts.setdefault(id(spot.source), (spot.source, set()))[1].add(spot.path)
     found = {key: _positions(source, paths) for key, (source, paths) in texts.items()}
-    return replace(
-        report,
-        changes=tuple(
-            change if spot is None else replace(change, where=_where(spot, found[id(spot.source)]))
-            for change, spot in zip(report.changes, spots, strict=True)
-        ),
-    )
-
-
-def _where(spot: _Spot, positions: Mapping[Path, tuple[int, int] | None]) -> Where:
-    line, column = positions.get(spot.path) or (None, None)
-    return Where(spot.source.file, line, column, pointer_to(*spot.path))
+    placed = []
+    for change, found_spot in zip(report.changes, spots, strict=True):
+        if found_spot is not None:
+            line, column = found[id(found_spot.source)].get(found_spot.path) or (None, None)
+            where = Where(found_spot.source.file, line, column, pointer_to(*found_spot.path))
+            change = replace(change, where=where)
+        placed.append(change)
+    return replace(report, changes=tuple(placed))
 
 
 def _spot(change: Change, sources: tuple[SourceDocument, ...]) -> _Spot | None:
@@ -114,37 +110,28 @@ def _spot_in(change: Change, source: SourceDocument) -> _Spot | None:
 
 
 def _kinds(document: Document, group_version: str, kind: str) -> Iterator[tuple[str, Any]]:
-    schemas = mapping(document.get("components")).get("schemas")
-    for name, schema in schemas.items() if isinstance(schemas, dict) and kind else ():
-        if isinstance(schema, dict) and "x-kubernetes-group-version-kind" in schema:
-            for each in group_version_kinds(schema):
-                if each.kind == kind and join_group_version(each.group, each.version) == group_version:
-                    yield name, schema
+    for name, schema in members(schemas_of(document)) if kind else ():
+        for each in group_version_kinds(schema):
+            if each.kind == kind and join_group_version(each.group, each.version) == group_version:
+                yield name, schema
 
 
 def _in_manifest(change: Change, source: SourceDocument) -> _Spot | None:
-    spec = source.document.get("spec")
-    if not isinstance(spec, dict):
-        return None
-    place = change.location
-    kind = _below(spec, ("names", "kind"))
-    versions = spec.get("versions")
+    spec, place = mapping(source.document.get("spec")), change.location
+    kind = within(spec, "names").get("kind")
     if change.id == "stored-version-removed":
         return _Spot(source, ("spec", "versions"), is_whole=False) if kind == place.kind else None
-    for index, version in enumerate(array(versions)):
-        if not isinstance(version, dict) or not version.get("served"):
-            continue
-        if f"apis/{spec.get('group')}/{version.get('name')}" != place.group_version:
-            continue
-        if place.kind and kind != place.kind and change.id != "kind-changed":
+    is_of_kind = not place.kind or kind == place.kind or change.id == "kind-changed"
+    for index, version in enumerate(map(mapping, array(spec.get("versions")) if is_of_kind else ())):
+        name = f"apis/{spec.get('group')}/{version.get('name')}"
+        if not version.get("served") or name != place.group_version:
             continue
         if change.id in _OF_MANIFEST:
             return _Spot(source, _OF_MANIFEST[change.id], is_whole=True)
         own: Path = ("spec", "versions", index)
         if "subresource" in change.id or change.id == "scale-path-changed":
-            extra = (
-                ("scale", change.what) if change.id == "scale-path-changed" else (change.what or "status",)
-            )
+            is_scale = change.id == "scale-path-changed"
+            extra = ("scale", change.what) if is_scale else (change.what or "status",)
             return _walk_steps(source, version, own, ("subresources", *extra))
         root = mapping(version.get("schema")).get("openAPIV3Schema")
         if not place.path and (root is None or not _keyword(change)):
@@ -164,26 +151,20 @@ def _walk_steps(source: SourceDocument, value: Any, path: Path, steps: Path) -> 
 def _in_schema(change: Change, source: SourceDocument, path: Path, schema: Any) -> _Spot:
     for match in _STEP.finditer(change.location.path):
         name = match[1] or (orjson.loads(match[2]) if match[2] else None)
-        steps: Path = ("properties", name) if name is not None else ("items",) if match[3] else (
-            "additionalProperties",
-        )  # fmt: skip
-        found = next(
-            (
-                (inner, (*way, *steps))
-                for way, each in _parts(source.document, path, schema, 0)
-                if (inner := _below(each, steps)) is not None
-            ),
-            None,
-        )
-        if found is None:
+        keyword = "properties" if name is not None else "items" if match[3] else "additionalProperties"
+        steps: Path = (keyword,) if name is None else (keyword, name)
+        for way, each in _parts(source.document, path, schema, 0):
+            if (inner := _below(each, steps)) is not None:
+                schema, path = inner, (*way, *steps)
+                break
+        else:
             return _Spot(source, path, is_whole=False)
-        schema, path = found
-    keyword = _keyword(change)
-    if keyword is None:
+    changed = _keyword(change)
+    if changed is None:
         return _Spot(source, path, is_whole=True)
     for way, each in _parts(source.document, path, schema, 0):
-        if keyword in each:
-            return _Spot(source, (*way, keyword), is_whole=True)
+        if changed in each:
+            return _Spot(source, (*way, changed), is_whole=True)
     return _Spot(source, path, is_whole=False)
 
 

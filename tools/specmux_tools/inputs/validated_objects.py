@@ -360,13 +360,10 @@ def _without_path(value: Any, path: tuple[str, ...]) -> Any:
             return [*value[:index], *inner, *value[index + 1 :]]
         case dict() if name in value:
             if below:
-                return _with(value, name, _without_path(value[name], tuple(below)))
+                item = _without_path(value[name], tuple(below))
+                return _like(value, [(key, item if key == name else each) for key, each in pairs_of(value)])
             return _like(value, [pair for pair in pairs_of(value) if pair[0] != name])
     return value
-
-
-def _with(value: dict[str, Any], name: str, item: Any) -> dict[str, Any]:
-    return _like(value, [(key, item if key == name else each) for key, each in pairs_of(value)])
 
 
 def _like(value: dict[str, Any], pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from specmux_converters.counted_nouns import counted
 from specmux_converters.document import Document
 from specmux_converters.group_versions import GroupVersion, join_group_version
 from specmux_tools.differences import ServedSide, add_document, compare
-from specmux_tools.differences.policy import NO_POLICY
 from specmux_tools.differences.reports import render, report_of
 from specmux_tools.errors import InvalidPath, UnknownKind
 from specmux_tools.explanation.field_path import parse
@@ -157,8 +156,8 @@ class Library:
             for document in source.load().documents.documents.values():
                 add_document(now, document)
             found = compare(self._against(), now)
-            report = report_of(found, old="before", new="now", policy=NO_POLICY, today="")
-        return _cut_lines(render(report, "text", fail_on=None, coloured=False), offset)
+            report = report_of(found, old="before", new="now")
+        return _cut_lines(render(report, "text", fail_on=None), offset)
 
     def document(self, group: str, version: str) -> str:
         """JSON. Raises UnknownKind for a group-version that is not there."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Final
 
 import orjson
@@ -23,8 +22,7 @@ from specmux_aggregator.reader.requests import (
     ValidationRequest,
     Wants,
 )
-from specmux_converters.document import Document
-from specmux_converters.group_versions import GroupVersion, join_group_version
+from specmux_converters.group_versions import join_group_version
 from specmux_converters.json_values import mapping
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kind_lifecycles import built_in_kinds, place_of
@@ -218,7 +216,7 @@ def _judge_of(
     hash = state.published.get(group_version)
     if hash is None:
         return _no_match(state, kind, (), otherwise="no document of that group and version is published")
-    checker = state.derive(hash, partial(_checker, group_version))
+    checker = state.derive(hash, lambda document: _Checker(DocumentSet({group_version: document})))
     if checker is None:
         return Wants((group_version,))
     if checker.documents.find(kind) is None:
@@ -291,10 +289,6 @@ class _Checker:
         if self._last is None or self._last[0] != release:
             self._last = release, Validator(self.documents, release=release)
         return self._last[1]
-
-
-def _checker(group_version: GroupVersion, document: Document) -> _Checker:
-    return _Checker(DocumentSet({group_version: document}))
 
 
 def _judge(report: ValidationReport, request: ValidationRequest) -> Judgement:

@@ -25,7 +25,6 @@ from specmux_tools.sources.open_source import note_missing_descriptions, open_do
 from specmux_tools.sources.options import (
     SourceOptions,
     group_versions_option,
-    mirror_options,
     own_kinds_option,
     page_options,
     service_options,
@@ -36,7 +35,6 @@ from specmux_tools.sources.options import (
 __all__ = [
     "SourceOptions",
     "group_versions_option",
-    "mirror_options",
     "note_missing_descriptions",
     "open_documents",
     "own_kinds_option",

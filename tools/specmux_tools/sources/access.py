@@ -72,12 +72,17 @@ def context_of(options: SourceOptions, environ: Mapping[str, str]) -> str:
 
 def _access_of_server(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:
     from specmux_cache.access.server_access import Credentials, ServerAccess, ServerTLS
+    from specmux_cache.access.urls import environment_proxy
 
     try:
         url = backend_url(options.server or "")
     except BadValue as error:
         is_variable = options.server == environ.get("SPECMUX_SERVER")
         raise NoSource(f"{'SPECMUX_SERVER' if is_variable else '--server'}: {error}") from error
+    try:
+        proxy = None if options.offline else environment_proxy(url, environ)
+    except AccessError as error:
+        raise NoSource(str(error)) from error
     return ServerAccess(
         url=url,
         tls=ServerTLS(
@@ -88,17 +93,8 @@ def _access_of_server(options: SourceOptions, environ: Mapping[str, str]) -> Ser
             server_name=options.tls_server_name,
         ),
         credentials=Credentials(token_file=options.token_file),
-        proxy=None if options.offline else _proxy(url, environ),
+        proxy=proxy,
     )
-
-
-def _proxy(url: str, environ: Mapping[str, str]) -> str | None:
-    from specmux_cache.access.urls import environment_proxy
-
-    try:
-        return environment_proxy(url, environ)
-    except AccessError as error:
-        raise NoSource(str(error)) from error
 
 
 def _cluster(options: SourceOptions, environ: Mapping[str, str]) -> ServerAccess:

@@ -17,7 +17,7 @@ from specmux_tools.differences.rules import Impact, Impacts
 from specmux_tools.differences.schema.constraints import (
     LOWER,
     UPPER,
-    Limit,
+    compare_limits,
     limits_of,
     required_names,
     takes,
@@ -58,7 +58,7 @@ def is_implied(branch: Mapping[str, Any], holder: Mapping[str, Any], depth: int 
     typed = {**branch, **{key: holder[key] for key in ("type", "format") if key in holder}}
     asked, held = limits_of(typed), limits_of(holder)
     for key, limit in asked.items():
-        if key not in held or _tighter(limit, held[key], is_lower=key in LOWER) != held[key]:
+        if held.get(key) != limit and compare_limits(key, held.get(key), limit) == "constraint-tightened":
             return False
     return all(
         key in _BOUNDS or value == holder.get(key) or _is_met(key, value, holder, depth)
@@ -82,12 +82,6 @@ def _is_met(key: str, value: Any, holder: Mapping[str, Any], depth: int) -> bool
             for name, each in value.items()
         )
     )
-
-
-def _tighter(one: Limit, other: Limit, *, is_lower: bool) -> Limit:
-    if one[0] == other[0]:
-        return one if one[1] else other
-    return one if (one[0] > other[0]) == is_lower else other
 
 
 def _values_differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -69,7 +69,7 @@ def constraint_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterat
         change = _compare_bounds(keyword, before, after)
         if bound in (*LOWER, *UPPER):
             limits = before_limits.get(bound), after_limits.get(bound)
-            if limits[0] == limits[1] or change != _compare_limits(bound, *limits):
+            if limits[0] == limits[1] or change != compare_limits(bound, *limits):
                 continue
         if change == "constraint-relaxed" or not _all_meet(old, keyword, new):
             yield Finding(change, "", what=keyword, old=before, new=after)
@@ -116,9 +116,8 @@ def _limit(schema: Mapping[str, Any], keyword: str) -> Limit | None:
         return None
     is_lower = keyword in LOWER
     limit = max(limits) if is_lower else min(limits, key=lambda each: (each[0], not each[1]))
-    if schema.get("type") != "integer" or keyword not in _EXCLUSIVE.values():
-        return limit
-    if not math.isfinite(limit[0]):
+    is_whole = schema.get("type") == "integer" and keyword in _EXCLUSIVE.values()
+    if not is_whole or not math.isfinite(limit[0]):
         return limit
     whole = math.ceil(limit[0]) if is_lower else math.floor(limit[0])
     if limit[1] and whole == limit[0]:
@@ -139,12 +138,14 @@ def _is_vacuous(limit: Limit, keyword: str, schema: Mapping[str, Any]) -> bool:
     return limit[0] <= -most if keyword == "minimum" else limit[0] >= most - 1
 
 
-def _compare_limits(keyword: str, before: Limit | None, after: Limit | None) -> str:
+def compare_limits(keyword: str, before: Limit | None, after: Limit | None) -> str:
     if before is None or after is None:
-        return "constraint-tightened" if before is None else "constraint-relaxed"
-    if before[0] == after[0]:
-        return "constraint-tightened" if after[1] else "constraint-relaxed"
-    return "constraint-tightened" if (after[0] > before[0]) == (keyword in LOWER) else "constraint-relaxed"
+        is_tighter = before is None
+    elif before[0] == after[0]:
+        is_tighter = after[1]
+    else:
+        is_tighter = (after[0] > before[0]) == (keyword in LOWER)
+    return "constraint-tightened" if is_tighter else "constraint-relaxed"
 
 
 def _pattern_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Finding]:
@@ -188,19 +189,13 @@ def _compare_bounds(keyword: str, before: Any, after: Any) -> str:
     if after is None:
         return "constraint-relaxed"
     if keyword == "multipleOf":
-        return _multiples(before, after)
+        if before and after % before == 0:
+            return "constraint-tightened"
+        return "constraint-relaxed" if after and before % after == 0 else "constraint-changed"
     if isinstance(before, bool) or isinstance(after, bool):
         return "constraint-changed"
     is_lower = _EXCLUSIVE.get(keyword, keyword) in LOWER
     return "constraint-tightened" if (after > before) == is_lower else "constraint-relaxed"
-
-
-def _multiples(before: float, after: float) -> str:
-    if before and after % before == 0:
-        return "constraint-tightened"
-    if after and before % after == 0:
-        return "constraint-relaxed"
-    return "constraint-changed"
 
 
 def _all_meet(old: Mapping[str, Any], keyword: str, schema: Mapping[str, Any]) -> bool:

@@ -9,7 +9,6 @@ from urllib.parse import quote
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_converters.document import parse
 from specmux_converters.errors import ConverterError
-from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import APIResource, GroupVersionKind
 from specmux_converters.synthesis import synthesise
 from specmux_tools.kinds import DocumentSet
@@ -69,9 +68,6 @@ def _paths(values: Iterable[Any], documents: DocumentSet) -> Iterator[str]:
                 resources[id(document)] = {found.kind.kind: found for found in synthesise(document, name)}
             resource = resources[id(document)].get(key.kind)
             if resource is not None:
-                yield _path(name, resource, key.namespace or DEFAULT_NAMESPACE, key.name)
-
-
-def _path(group_version: GroupVersion, resource: APIResource, namespace: str, name: str) -> str:
-    within = f"/namespaces/{quote(namespace, safe='')}" if resource.is_namespaced else ""
-    return f"/{group_version}{within}/{resource.name}/{quote(name, safe='')}"
+                namespace = quote(key.namespace or DEFAULT_NAMESPACE, safe="")
+                within = f"/namespaces/{namespace}" if resource.is_namespaced else ""
+                yield f"/{name}{within}/{resource.name}/{quote(key.name, safe='')}"

@@ -27,6 +27,7 @@ from specmux_tools.sources.access import access_of
 from specmux_tools.sources.options import SourceOptions
 
 REDIRECTED: Final = (301, 302, 303, 307, 308)
+REDIRECTS_MAX: Final = 5
 CONNECT_TIMEOUT: Final = 5.0
 """Seconds; as the client's."""
 ANSWER_MAX: Final = 64 * 1024 * 1024
@@ -67,18 +68,15 @@ class ServerConnection:
         """Any answer, redirects too; its body is as it came, in a coding that ``fields`` ask for."""
         return self._send(self.url + target, fields, unpacks=False)
 
-    def fetch(self, path: str, *, redirects: int = 5, accept: str = "*/*") -> Answer:
-        """The answer at ``path``, which may begin with "?" where the URL is the document's own.
-
-        ``redirects``: how many are followed.
-        """
+    def fetch(self, path: str, *, accept: str = "*/*") -> Answer:
+        """The answer at ``path``, which may begin with "?" where the URL is the document's own."""
         url = self.url + path
-        for _ in range(redirects + 1):
+        for _ in range(REDIRECTS_MAX + 1):
             answer = self._send(url, {"Accept": accept}, unpacks=True)
             if answer.status not in REDIRECTED:
                 return answer
             url = _target(url, first(answer.fields, "location") or "")
-        raise SourceUnreachable(f"{url}: more than {redirects} redirects")
+        raise SourceUnreachable(f"{url}: more than {REDIRECTS_MAX} redirects")
 
     def _send(self, url: str, fields: Mapping[str, str], *, unpacks: bool) -> Answer:
         parts = urlsplit(url)
