@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 import orjson
 
@@ -58,18 +58,16 @@ def findings_of(report: Report) -> Findings:
 
 def entries_as_text(bodies: Sequence[bytes], form: str) -> bytes:
     """Entries of the log, given as its JSON, or a comparison. ``form``: text or markdown."""
-    return "\n".join(_entry_as_text(orjson.loads(body), form) for body in bodies).encode() or b"no changes\n"
-
-
-def _entry_as_text(value: dict[str, Any], form: str) -> str:
-    sides = [_side(value["groupVersion"], value[side]) for side in ("old", "new")]
-    changes = tuple(read_change(change) for change in value["changes"])
-    report = Report(sides[0], sides[1], changes, value["summary"]["documentation"])
-    text = render(report, form)
-    if form == "text":
+    texts = []
+    for value in map(orjson.loads, bodies):
+        old, new = (_side(value["groupVersion"], value[side]) for side in ("old", "new"))
+        report = Report(
+            old, new, tuple(map(read_change, value["changes"])), value["summary"]["documentation"]
+        )
         when = f"{value['at']} {value['result']}: " if "at" in value else ""
-        return f"{when}{sides[0]} to {sides[1]}\n{text}"
-    return text
+        head = f"{when}{old} to {new}\n" if form == "text" else ""
+        texts.append(head + render(report, form))
+    return "\n".join(texts).encode() or b"no changes\n"
 
 
 def _side(name: str, version: dict[str, str] | None) -> str:

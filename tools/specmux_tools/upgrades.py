@@ -95,8 +95,7 @@ class UpgradeJudge:
             for each in now.violations
             if each.severity is Severity.ERROR and _without_bounds(each) not in told
         )
-        yield from body.locate(_note_removal(now.kind))
-        yield from body.locate([*self._find_differences(body.value, now.kind)])
+        yield from body.locate([*_note_removal(now.kind), *self._find_differences(body.value, now.kind)])
 
     def _report_removed_kind(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
         version = kind.api_version
@@ -125,16 +124,16 @@ class UpgradeJudge:
             yield Violation(Severity.ERROR, Check.DEFINITION, ("spec",), text)
 
 
-def _note_removal(kind: GroupVersionKind) -> list[Violation]:
+def _note_removal(kind: GroupVersionKind) -> Iterator[Violation]:
     """When a kind goes that is still served after the upgrade."""
     version = kind.api_version
     removal = REMOVED.get((version, kind.kind))
     if removal is None:
-        return []
+        return
     text = f"Kubernetes {removal.removed} removes {version} {kind.kind}"
     if removal.now:
         text += f": {removal.now} has it" + (f" since {removal.since}" if removal.since else "")
-    return [Violation(Severity.NOTE, Check.DECODING, ("apiVersion",), text)]
+    yield Violation(Severity.NOTE, Check.DECODING, ("apiVersion",), text)
 
 
 def _without_bounds(violation: Violation) -> tuple[Check, Path, str]:

@@ -56,8 +56,7 @@ def root_schema(kind: ServedKind, *, is_bare: bool) -> Any:
     if not is_bare:
         return kind.schema
     schema = dict(kind.schemas.view(kind.schema).keywords)
-    own = schema.get("properties")
-    fields = dict(own) if isinstance(own, dict) else {}
+    fields = dict(mapping(schema.get("properties")))
     names = mapping(kind.schemas.view(fields.get("metadata")).keywords.get("properties"))
     fields["apiVersion"] = fields["kind"] = _STRING
     fields["metadata"] = {

@@ -218,7 +218,13 @@ def check(item: Manifest, validator: Validator, rules: VerdictOptions) -> list[V
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    checked = [_check(item, report, rules) for report in _reports(item, validator, rules)]
+    part = item.part
+    checked = [
+        ValidatedObject(
+            item.file, part.line + 1, part.source, _outcome(each, rules), each.move_lines(part.line)
+        )
+        for each in _reports(item, validator, rules)
+    ]
     if is_local_config(item.part):
         return [replace(each, outcome=ObjectVerdict.SKIPPED) for each in checked]
     return checked
@@ -267,12 +273,6 @@ def _is_of_chart(folder: Path) -> bool:
         each.name == "templates" and (each.parent / "Chart.yaml").is_file()
         for each in (folder, *folder.parents)
     )
-
-
-def _check(item: Manifest, report: ValidationReport, rules: VerdictOptions) -> ValidatedObject:
-    part = item.part
-    moved = report.move_lines(part.line)
-    return ValidatedObject(item.file, part.line + 1, part.source, _outcome(report, rules), moved)
 
 
 def _outcome(report: ValidationReport, rules: VerdictOptions) -> ObjectVerdict:

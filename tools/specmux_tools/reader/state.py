@@ -125,14 +125,10 @@ def perform(
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001  # of a body or a document, which the next one has no part in
-        return JobFault(type(error).__name__, _place_of(error))
+        last = extract_tb(error.__traceback__)[-1]
+        return JobFault(type(error).__name__, f"{last.filename.rpartition('/')[2]}:{last.lineno}")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
-
-
-def _place_of(error: Exception) -> str:
-    last = extract_tb(error.__traceback__)[-1]
-    return f"{last.filename.rpartition('/')[2]}:{last.lineno}"
 
 
 @cache

@@ -242,7 +242,12 @@ def _together(found: Sequence[ValidationReport | QuestionRefusal], request: Vali
     code = max((status["code"] for status in statuses), default=200)
     items: list[Any] = statuses
     if request.wants_report:
-        items = [_with_report(each, status) for each, status in zip(found, statuses, strict=True)]
+        items = [
+            _with_report(each, status)
+            if isinstance(each, ValidationReport)
+            else {"valid": False, "status": status}
+            for each, status in zip(found, statuses, strict=True)
+        ]
     body = orjson.dumps({"kind": "List", "apiVersion": "v1", "metadata": {}, "items": items})
     return Judgement(200 if request.wants_report else code, body, code == 200, fields)
 
@@ -257,9 +262,7 @@ def _status(found: ValidationReport | QuestionRefusal) -> dict[str, Any]:
     return status
 
 
-def _with_report(found: ValidationReport | QuestionRefusal, status: dict[str, Any]) -> dict[str, Any]:
-    if isinstance(found, QuestionRefusal):
-        return {"valid": False, "status": status}
+def _with_report(found: ValidationReport, status: Mapping[str, Any]) -> dict[str, Any]:
     return {**found.as_document(), "warnings": warning_fields(_texts(found)), "status": status}
 
 
@@ -293,13 +296,11 @@ class _Checker:
 
 def _judge(report: ValidationReport, request: ValidationRequest) -> Judgement:
     status = status_of(report)
-    warnings = warning_fields(_texts(report))
-    fields = tuple(map(_latin, warnings))
+    shown: dict[str, Any] = status or _SUCCESS
+    fields = tuple(map(_latin, warning_fields(_texts(report))))
     if not request.wants_report:
-        shown: dict[str, Any] = status or _SUCCESS
         return Judgement(shown["code"], orjson.dumps(shown), status is None, fields)
-    told = {**report.as_document(), "warnings": warnings, "status": status or _SUCCESS}
-    return Judgement(200, orjson.dumps(told), status is None, fields)
+    return Judgement(200, orjson.dumps(_with_report(report, shown)), status is None, fields)
 
 
 def _latin(field: str) -> str:

@@ -115,15 +115,12 @@ def render_markdown(report: FindingReport) -> str:
     for level in Level:
         findings = [finding for finding in report.findings if finding.level is level]
         if findings:
-            lines += [f"## {_heading(findings[0])}", ""]
+            word = findings[0].level_word.capitalize()
+            is_whole = word.endswith("ing") and level is Level.ERROR  # as "Breaking"
+            lines += [f"## {word if is_whole else f'{word}s'}", ""]
             lines += [line for finding in findings for line in _markdown_lines(report, finding)]
             lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
-
-
-def _heading(finding: ReportFinding) -> str:
-    word = finding.level_word.capitalize()
-    return word if word.endswith("ing") and finding.level is Level.ERROR else f"{word}s"
 
 
 def _markdown_lines(report: FindingReport, finding: ReportFinding) -> Iterator[str]:

@@ -169,10 +169,9 @@ def search(
     everywhere = index.places  # updates the kinds
     whole = at_path(index, query, group)
     if whole:
-        rows = []
-        for root, path, entry in whole[offset : offset + limit]:
-            node = index.graph.nodes[index.graph.targets[entry]]
-            rows.append(SchemaHit(root.name, path, node.type, node.summary, (), 0))
+        nodes, targets = index.graph.nodes, index.graph.targets
+        shown = ((*each, nodes[targets[each[2]]]) for each in whole[offset : offset + limit])
+        rows = (SchemaHit(root.name, path, node.type, node.summary, (), 0) for root, path, _, node in shown)
         return SearchResult(tuple(rows), len(whole), False)
     of_version, rest = version_in(index, query)
     words = query_words(rest)
@@ -249,18 +248,15 @@ class _Ranking:
 
     def _candidates(self) -> Iterator[EntryId]:
         by_name: set[EntryId] = set().union(*(hit.entries for hit in self._hits))
-        by_name.update(entry for ending in self._endings for entry in self._entries_named(ending))
+        for ending in self._endings:
+            for name in (ending, f"{ending}s", f"{ending}es"):  # singular and plural
+                by_name.update(self._index.names.by_word.get(name, ())[:MOST_POSTINGS])
         yield from by_name
         described = set(self._hits[0].nodes).intersection(*(hit.nodes for hit in self._hits[1:]))
         # For a rare word, the others may be in the path.
         described.update(node for hit in self._hits if len(hit.nodes) <= _RARE for node in hit.nodes)
         for node in described:
             yield from (entry for entry in self._graph.leading[node] if entry not in by_name)
-
-    def _entries_named(self, name: str) -> Iterator[EntryId]:
-        """Entries of that name, singular or plural."""
-        for each in (name, f"{name}s", f"{name}es"):
-            yield from self._index.names.by_word.get(each, ())[:MOST_POSTINGS]
 
     def _best(self, entry: EntryId) -> _Ranked | None:
         """The entry at its place or within a requested kind, whichever ranks better."""

@@ -78,13 +78,11 @@ class ReleaseSource:
         }
 
     def _document(self, key: GroupVersion, schemas_only: bool) -> Document:
-        whole = self._loaded.get((key, False))
-        if whole is not None:
-            return whole
-        if (key, schemas_only) not in self._loaded:
+        found = self._loaded.get((key, False)) or self._loaded.get((key, schemas_only))
+        if found is None:
             found = built_in_releases().document(self._release, key, schemas_only=schemas_only)
             self._loaded[key, schemas_only] = found
-        return self._loaded[key, schemas_only]
+        return found
 
 
 def with_default(options: SourceOptions) -> SourceOptions:

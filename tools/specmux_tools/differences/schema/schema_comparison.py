@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import orjson
 
+from specmux_converters.json_values import text
 from specmux_converters.references import name_in
 from specmux_tools.differences.findings import (
     ITEMS,
@@ -239,8 +240,7 @@ class SchemaComparison:
         return self._is_typed(self._new, schema) or not keywords <= _ASKS_NOTHING
 
     def _type(self, schemas: ComponentSchemas, schema: Any) -> str | None:
-        said = schemas.view(schema).keywords.get("type")
-        return said if isinstance(said, str) else None
+        return text(schemas.view(schema).keywords.get("type")) or None
 
 
 _NEVER: Final = 1 << 30
