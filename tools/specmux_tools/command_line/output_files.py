@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final
 from urllib.parse import quote
 
 import click
@@ -15,8 +15,6 @@ from specmux_cache.whole_files import open_replacement
 from specmux_converters.group_versions import GroupVersion
 from specmux_tools.sources.input import refusals
 from specmux_tools.sources.source import FileRefused
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 STDOUT: Final = Path("-")
 _IN_NAMES: Final = "!$&'()+,;=@{}"
@@ -53,14 +51,13 @@ def _pieces(data: bytes | Iterable[bytes]) -> Iterable[bytes]:
     return (data,) if isinstance(data, bytes) else data
 
 
-def output_file_option(command: Command) -> Command:
-    """``--output-file``, for ``write_out``."""
-    return click.option(
-        "--output-file",
-        metavar="FILE",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="Write this file instead of standard output (-).",
-    )(command)
+output_file_option: Final = click.option(
+    "--output-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write this file instead of standard output (-).",
+)
+"""For ``write_out``."""
 
 
 def write_out(data: bytes | Iterable[bytes], path: Path | None = None, *, is_text: bool) -> None:

@@ -151,7 +151,12 @@ def get(client: SchemaCache, group_version: str, media: str | None, pretty: bool
     """Print a document. With -o json or yaml, print its metadata instead."""
     schema = client.schema(group_version, media="json" if pretty else media)
     if output == "text":
-        sys.stdout.buffer.write(_indent_json(schema.body) if pretty else schema.body)
+        body = schema.body
+        if pretty:
+            import orjson
+
+            body = orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+        sys.stdout.buffer.write(body)
         sys.stdout.buffer.flush()
     else:
         value = asdict(schema)
@@ -408,9 +413,3 @@ def _cell(name: str, value: object) -> str:
 def warn_if_stale(is_stale: bool) -> None:
     if is_stale:
         warn("stale: the server could not confirm it")
-
-
-def _indent_json(body: bytes) -> bytes:
-    import orjson
-
-    return orjson.dumps(orjson.loads(body), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)

@@ -14,8 +14,14 @@ from specmux_aggregator.console import warn
 from specmux_aggregator.exits import report_errors
 from specmux_converters.counted_nouns import list_first
 from specmux_converters.group_versions import GroupVersion, named_group_version
+from specmux_tools.sources import (
+    SourceOptions,
+    open_documents,
+    own_kinds_option,
+    report_unread,
+    source_options,
+)
 from specmux_tools.sources.completion import complete_group_versions
-from specmux_tools.sources.options import SourceOptions, own_kinds_option, source_options
 
 HASH_SHOWN: Final = 12
 INTERVAL: Final = 2.0
@@ -61,8 +67,6 @@ def get(
                 raise click.UsageError("--watch prints lines of text; omit --output")
             _watch(group_version, source)
         elif group_version is None:
-            from specmux_tools.sources import open_documents
-
             with open_documents(source) as documents:
                 known = documents.group_versions()
                 show(output, {"groupVersions": list(map(str, known))}, known)
@@ -78,7 +82,6 @@ def _print(group_version: str, output: str, profile: str | None, source: SourceO
     from specmux_converters.document import canonical
     from specmux_converters.yaml import to_yaml
     from specmux_tools.command_line.output_files import write_out
-    from specmux_tools.sources import open_documents, report_unread
 
     with open_documents(source) as documents:
         known = documents.group_versions()
@@ -133,9 +136,7 @@ def _watch(group_version: str | None, source: SourceOptions) -> None:
 def changes(last: dict[str, str], now: dict[str, str], group_version: str | None) -> Iterator[str]:
     """A line for each document that came, changed or went; of one group-version where one is asked for."""
     every = sorted(last.keys() | now.keys())
-    asked = None if group_version is None else _key(group_version, every)
-    wanted = every if group_version is None else [] if asked is None else [str(asked)]
-    for key in wanted:
+    for key in every if group_version is None else filter(None, [_key(group_version, every)]):
         before, after = last.get(key), now.get(key)
         if before == after:
             continue

@@ -5,8 +5,7 @@
 kinds, references and resources; parses manifests as ``converters.crd`` does.
 """
 
-from specmux_tools.differences.comparison import Comparison
-from specmux_tools.differences.comparison import compare_served as compare
+from specmux_tools.differences.comparison import Comparison, compare
 from specmux_tools.differences.manifests import add_manifests
 from specmux_tools.differences.policy import Policy, read_policy
 from specmux_tools.differences.rules import ChangeSeverity

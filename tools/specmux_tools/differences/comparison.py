@@ -52,7 +52,7 @@ class Comparison:
     """Number of places that differ only in documentation."""
 
 
-def compare_served(old: ServedSide, new: ServedSide, *, basis: Basis | None = None) -> Comparison:
+def compare(old: ServedSide, new: ServedSide, *, basis: Basis | None = None) -> Comparison:
     """``basis``: treat all schemas like this, whatever their documents say.
 
     Raises LimitExceeded beyond MOST_SCHEMAS or MOST_PLACES.

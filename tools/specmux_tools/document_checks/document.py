@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import chain
 from typing import Any, Final
 
@@ -321,10 +322,7 @@ def _is_zero_default(document: Document, pointer: str) -> bool:
 
 
 def _node(document: Document, tokens: Sequence[Any]) -> Any:
-    node: Any = document
-    for token in tokens:
-        node = _child(node, token)
-    return node
+    return reduce(_child, tokens, document)
 
 
 def _child(node: Any, token: Any) -> Any:

@@ -50,10 +50,8 @@ class KindReference:
 
 def kind_names(documents: Mapping[GroupVersion, Document]) -> tuple[KindName, ...]:
     """The kinds of all documents, in discovery's order."""
-    found: list[KindName] = []
-    for group_version in sorted(documents, key=discovery_rank):
-        found += names_in(documents[group_version], group_version)
-    return tuple(found)
+    keys = sorted(documents, key=discovery_rank)
+    return tuple(each for key in keys for each in names_in(documents[key], key))
 
 
 def names_in(document: Document, group_version: GroupVersion) -> Iterator[KindName]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from specmux_converters.document import Document
-from specmux_converters.json_values import array, objects, texts
+from specmux_converters.json_values import array, mapping, objects, texts
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.references import schemas_of
 from specmux_converters.resources import GroupVersionKind
@@ -169,18 +169,13 @@ class _Writer:
         """A given value without fields that this version of the kind lacks."""
         layers = layers_of(schemas_of(self.document), schema)
         if isinstance(value, list):
-            items = said_by(layers).get("items")
-            return (
-                [self.keep_known_fields(each, items) for each in value] if isinstance(items, dict) else value
-            )
+            items = mapping(said_by(layers).get("items"))
+            return [self.keep_known_fields(each, items) for each in value]
         properties = properties_of(layers)
         if not isinstance(value, dict) or not properties:
             return value
-        return {
-            name: self.keep_known_fields(value[name], properties[name])
-            for name in value
-            if name in properties
-        }
+        kept = {name: each for name, each in value.items() if name in properties}
+        return {name: self.keep_known_fields(each, properties[name]) for name, each in kept.items()}
 
     def head(self, name: str, comment: str, layers: Layers, given: Mapping[str, Any] | None) -> Iterator[str]:
         """The first lines of every object. The metadata of a list has no name."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -62,14 +62,6 @@ def _only(served: ServedSide, wanted: Collection[GroupVersion]) -> ServedSide:
     return ServedSide({name: each for name, each in served.group_versions.items() if name in wanted})
 
 
-def _kinds(served: ServedSide) -> Iterable[GroupVersionKind]:
-    for name, each in served.group_versions.items():
-        group = split(name)
-        if group is not None:
-            for resource in each.resources.values():
-                yield GroupVersionKind(*group, resource.kind)
-
-
 @dataclass(frozen=True, slots=True)
 class UpgradedObject:
     file: str
@@ -113,7 +105,12 @@ def judge_upgrade(
             places=compare(old, new).places,
             old_resources=resources_of(before.served),
             new_resources=resources_of(after.served),
-            new_kinds=tuple(_kinds(after.served)),
+            new_kinds=tuple(
+                GroupVersionKind(*group, resource.kind)
+                for name, each in after.served.group_versions.items()
+                if (group := split(name)) is not None
+                for resource in each.resources.values()
+            ),
             definitions={
                 str(within(each.document, "metadata").get("name")): each.document
                 for each in after.sources

@@ -218,15 +218,11 @@ def check(item: Manifest, validator: Validator, rules: VerdictOptions) -> list[V
     if rules.skips_non_objects and _is_no_object(item):
         report = ValidationReport(None, rules.directive)
         return [ValidatedObject(item.file, item.part.line + 1, "", ObjectVerdict.NO_OBJECT, report)]
-    part = item.part
-    checked = [
-        ValidatedObject(
-            item.file, part.line + 1, part.source, _outcome(each, rules), each.move_lines(part.line)
-        )
-        for each in _reports(item, validator, rules)
-    ]
-    if is_local_config(item.part):
-        return [replace(each, outcome=ObjectVerdict.SKIPPED) for each in checked]
+    line, source, is_skipped = item.part.line, item.part.source, is_local_config(item.part)
+    checked = []
+    for report in _reports(item, validator, rules):
+        outcome = ObjectVerdict.SKIPPED if is_skipped else _outcome(report, rules)
+        checked.append(ValidatedObject(item.file, line + 1, source, outcome, report.move_lines(line)))
     return checked
 
 

@@ -70,8 +70,7 @@ class ReportFinding:
         if self.fingerprint:
             return self.fingerprint
         members = (self.rule, self.where.file, self.where.pointer, self.subject, self.message)
-        parts = "\0".join(members)
-        return hashlib.sha256(parts.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return hashlib.sha256("\0".join(members).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -224,12 +224,11 @@ mirror_options: Final = _source(*_CREDENTIALS)
 """The credentials alone, for a server that another option names."""
 
 
-def own_kinds_option(command: Command) -> Command:
-    """``--release`` as a source, for commands whose answer depends on a release in nothing else."""
-    return click.option(
-        "--release", "kubernetes", type=ReleaseName(),
-        help="Read Kubernetes' own kinds of this release, built into specmux, instead of a server.",
-    )(command)  # fmt: skip
+own_kinds_option: Final = click.option(
+    "--release", "kubernetes", type=ReleaseName(),
+    help="Read Kubernetes' own kinds of this release, built into specmux, instead of a server.",
+)  # fmt: skip
+"""``--release`` as a source, for commands whose answer depends on a release in nothing else."""
 
 
 def group_versions_option(what: str) -> Callable[[Command], Command]:

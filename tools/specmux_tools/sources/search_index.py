@@ -60,12 +60,11 @@ class SearchIndex:
         wanted = [
             key for key, hash in hashes.items() if not hash or key not in held or held[key].hash != hash
         ]
-        if not wanted:
-            return index
-        loaded = self._source.load(wanted, schemas_only=True)
-        for key, document in loaded.documents.documents.items():
-            index.put(key, document, hash=hashes[key] or digest_of(document))
-        self.unread = loaded.unread
+        if wanted:
+            loaded = self._source.load(wanted, schemas_only=True)
+            for key, document in loaded.documents.documents.items():
+                index.put(key, document, hash=hashes[key] or digest_of(document))
+            self.unread = loaded.unread
         return index
 
     def _key(self) -> Key | None:

@@ -33,7 +33,7 @@ from specmux_tools.explanation.field_path import parse
 from specmux_tools.explanation.kind_names import KindName, names_in
 from specmux_tools.explanation.layers import component_in, layers_of, said_by
 from specmux_tools.explanation.skeleton import example
-from specmux_tools.explanation.tree import MOST_FIELDS, Field, FieldPlace, find, tree_of
+from specmux_tools.explanation.tree import MOST_FIELDS, FieldPlace, find, tree_of
 from specmux_tools.kinds import KindSchema, group_version_kinds
 from specmux_tools.processor_time import QueryTooLong, limited_time
 from specmux_tools.reader.questions import kind_called, refusal_of
@@ -296,7 +296,7 @@ def _field_cells(kind: KindSchema, path: str) -> tuple[str, str] | None:
         place = find(kind.document, kind.schema, parse(path.replace("{}", "")))
     except SchemasError:
         return None
-    field: Field = tree_of(kind.document, place, depth=0)
+    field = tree_of(kind.document, place, depth=0)
     return field.type, marks_text(field)
 
 

@@ -142,10 +142,7 @@ def status_page(site: SiteParts, state: ReaderState, status: bytes, coding: Codi
         backends=sorted(backends, key=lambda each: each["is_ok"]),
         down=[each for each in backends if each["reason"]],
         pending=sum(each["state"] == "pending" for each in backends),
-        conflicts=[
-            {"name": each["groupVersion"], "winner": each["winner"], "losers": each["losers"]}
-            for each in told["conflicts"]
-        ],
+        conflicts=told["conflicts"],
         documents=[
             {
                 "name": key,

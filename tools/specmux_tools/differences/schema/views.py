@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
+from functools import reduce
 from typing import Any, Final
 
 from specmux_converters.document import Document
@@ -63,9 +64,7 @@ class ComponentSchemas:
         views = [self.view(part, depth + 1) for part in parts]
         if len(views) == 1:
             return _join_siblings(views[0], own)
-        merged: Mapping[str, Any] = EMPTY
-        for view in views:
-            merged = _merge_keywords(merged, view.keywords)
+        merged = reduce(_merge_keywords, (view.keywords for view in views), EMPTY)
         return View(_merge_keywords(merged, own), None, EMPTY)
 
     def kind(self, schema: Any) -> tuple[str, str] | None:

@@ -146,11 +146,8 @@ def _of_archive(path: Path) -> Iterator[_Found]:
     with tarfile.open(path, "r|*") as archive:
         for member in archive:
             if member.isfile() and (key := _key_of(member.name)) is not None:
-                yield (
-                    key,
-                    partial(_read_member, partial(archive.extractfile, member)),
-                    f"{path}: {member.name}",
-                )
+                read = partial(_read_member, partial(archive.extractfile, member))
+                yield key, read, f"{path}: {member.name}"
 
 
 def _read_member(opened: Callable[[], IO[bytes] | None]) -> bytes:
