@@ -471,7 +471,7 @@ class ServiceMachine(RuleBasedStateMachine):
             observation = observations.get(BackendName(backend.name))
             if observation is None or not backend.is_configured or key not in offers_of(backend):
                 return False
-            if backend.balance != "alone":
+            if backend.balance == "requests":
                 return False
             if listed is not None and listed[1] == backend.name and observation.offers:
                 return True
