@@ -85,7 +85,7 @@ async def test_those_who_ask_and_leave_share_one_copy_for_a_while(
     made: list[str] = []
     monkeypatch.setattr(stream, "KEPT", 2.0)
     monkeypatch.setattr(
-        stream, "written", lambda event, form: made.append(event.name) or write_event(event, form)
+        stream, "write_event", lambda event, form: made.append(event.name) or write_event(event, form)
     )
     async with service() as client:
         await client.says_ready()
