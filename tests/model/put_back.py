@@ -253,9 +253,9 @@ FAULTS: Final = (
         "first-sight 1, field 2",
         "commands",
         "specmux_tools.document_checks.results",
-        "        try:\n            store = DiskStore.open(directory, warn=warn)",
-        "        (directory / 'checks').mkdir(parents=True, exist_ok=True)\n"
-        "        try:\n            store = DiskStore.open(directory, warn=warn)",
+        "                if directory is not None:\n",
+        "                if directory is not None:\n"
+        "                    (directory / 'checks').mkdir(parents=True, exist_ok=True)\n",
         f"{STORE}.directory",
         "is_foreign = not all(_is_ours(path) for path in directory.iterdir())",
         "is_foreign = not all(path.name in (TAG_FILE, 'lock') for path in directory.iterdir())",
