@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import socket
 import threading
 import time
@@ -17,6 +18,7 @@ import pytest
 from deadline import DEADLINE
 from specmux_cache.errors import BadAnswer, ServerUnreachable
 from specmux_cache.http import transport
+from specmux_cache.http.answer_reader import unpack_body
 from specmux_cache.http.caching import Answer
 from specmux_cache.http.server import Server
 from specmux_cache.http.transport import Transport
@@ -320,3 +322,11 @@ def test_answer_whose_end_is_not_known_is_refused(answer: bytes) -> None:
 def test_connection_that_ends_before_an_answer_is_named(answer: bytes) -> None:
     with asking(Peer((answer, None))) as ask, pytest.raises(ServerUnreachable, match="closed the connection"):
         ask("/api")
+
+
+@pytest.mark.parametrize("rest", [b"\0", b"more", gzip.compress(b"second")])
+def test_bytes_after_a_gzip_stream_are_refused(rest: bytes) -> None:
+    """They would be lost, and the body would be another than the server meant."""
+    answer = Answer(200, (("content-encoding", "gzip"),), gzip.compress(b"first") + rest, 0.0, 0.0)
+    with pytest.raises(BadAnswer, match="could not be decompressed"):
+        unpack_body(answer, 1 << 20, "http://one.test/")

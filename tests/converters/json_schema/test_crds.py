@@ -54,6 +54,15 @@ def test_versions_of_one_definition_come_together() -> None:
     assert "x-kubernetes-group-version-kind" not in newest["schema"]["openAPIV3Schema"]
 
 
+def test_versions_sort_as_apiservers_sort_them() -> None:
+    """Names that are no versions of Kubernetes come last, by the alphabet."""
+    names = ("next", "v1alpha1", "v2", "v10", "edge", "v1beta2")
+    held = {GroupVersion(f"apis/x.test/{name}"): schemas(name, "things") for name in names}
+    (found,) = yaml.safe_load_all(crds_yaml(held))
+    versions = [each["name"] for each in found["spec"]["versions"]]
+    assert versions == ["v10", "v2", "v1beta2", "v1alpha1", "edge", "next"]
+
+
 def test_kinds_of_go_types_have_no_definition() -> None:
     key = GroupVersion("apis/x.test/v1")
     assert crds_yaml({key: schemas("v1", "things", title="Kubernetes")}) == b""
