@@ -16,9 +16,7 @@ from specmux_aggregator.aggregation.document_checks import document_checks_of
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
-from specmux_aggregator.auth.guard import RequestGuard
-from specmux_aggregator.auth.loopback_only import LoopbackHosts
-from specmux_aggregator.auth.new_guard import gate_of, warn_of_exposure
+from specmux_aggregator.auth.guard import LoopbackHosts, RequestGuard, gate_of, warn_of_exposure
 from specmux_aggregator.changes.endpoint import PATH as CHANGES_PATH
 from specmux_aggregator.changes.endpoint import ROUTE as CHANGES_ROUTE
 from specmux_aggregator.changes.endpoint import ChangesEndpoint
@@ -28,8 +26,8 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.memory_pressure import MemoryWatch
 from specmux_aggregator.endpoints.health import ConfigState, Pages, ServiceState
+from specmux_aggregator.endpoints.openapi_v2 import SwaggerReads
 from specmux_aggregator.endpoints.routes import Route
-from specmux_aggregator.endpoints.swagger_reads import SwaggerReads
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.model.backend import Backend

@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TextIO
 
 import click
+
+if TYPE_CHECKING:  # imported where somebody waits
+    from threading import Event
 
 Colour = Literal["red", "yellow", "green"]
 
 PATIENCE: Final = 2.0
 """Seconds of waiting for a server before that is said."""
+
+WORK: Final = 1.0
+"""Seconds of work before anything is said, and between updates."""
 
 _VERBOSITY: Final = "specmux.verbosity"
 GAP: Final = "   "
@@ -139,3 +146,37 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
         GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
         for line in lines
     ]
+
+
+@contextmanager
+def progress(what: str, *, stream: TextIO | None = None) -> Iterator[None]:
+    """Says ``what`` and for how long on standard error, once the work takes over a second; clears it after.
+
+    Nothing where standard error is no terminal that can take a line back, or with --quiet.
+    """
+    out = sys.stderr if stream is None else stream
+    if verbosity() < 0 or os.environ.get("TERM") == "dumb" or not out.isatty():
+        yield
+        return
+    import threading
+
+    done = threading.Event()
+    teller = threading.Thread(target=_tell, args=(what, out, done), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+def _tell(what: str, out: TextIO, done: Event) -> None:
+    start = time.monotonic()
+    has_told = False
+    while not done.wait(WORK):
+        has_told = True
+        out.write(f"\r{what} … {time.monotonic() - start:.0f} s")
+        out.flush()
+    if has_told:
+        out.write("\r\x1b[K")
+        out.flush()

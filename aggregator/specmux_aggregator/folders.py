@@ -1,5 +1,5 @@
 """Walk and read the files below a folder, so that every command and every origin hides the same files and
-reads as much."""
+reads as much; and the group-version of a document file, from its name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
+
+from specmux_converters.group_versions import GroupVersion
+from specmux_converters.lazy.patterns import pattern
 
 LAYOUT: Final = "oci:"
 """Before the path of an OCI image layout, where a folder could be named as well."""
@@ -59,3 +62,32 @@ def read_at_most(path: Path, most: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         data = file.read(min(size, most) + 1)
         return data + file.read(most + 1 - len(data)) if len(data) > size else data  # a pipe, or it grew
+
+
+SUFFIXES: Final = (".json", ".yaml", ".yml", ".cbor", ".pb")
+COMPRESSED: Final = ".gz"
+
+KEY: Final = pattern(
+    r"api|apis|version|logs|api/[^/]+|apis/[^/]+(/[^/]+)?|openid/[^/]+(/[^/]+)?|\.well-known(/[^/]+)?|logs/[^/]+"
+)
+"""Discovery keys of apiservers (spec: group-versions and further documents)."""
+
+
+def is_document_name(name: str) -> bool:
+    return name.removesuffix(COMPRESSED).endswith(SUFFIXES)
+
+
+def group_version_of_file(relative: str) -> GroupVersion | None:
+    """The discovery key in a path below the directory; None if there is none.
+
+    Two forms: ``apis/apps/v1.json``, and ``apis__apps__v1_openapi.json`` of kubernetes/kubernetes
+    (api/openapi-spec/v3). Both may end in ``.gz``.
+    """
+    stem = relative.removesuffix(COMPRESSED)
+    for suffix in SUFFIXES:
+        stem = stem.removesuffix(suffix)
+    folder, slash, name = stem.rpartition("/")
+    if name.endswith("_openapi"):
+        name = name.removesuffix("_openapi").replace("__", "/")
+    key = f"{folder}{slash}{name}"
+    return GroupVersion(key) if KEY.fullmatch(key) else None

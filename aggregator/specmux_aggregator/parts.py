@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -48,7 +49,7 @@ from specmux_aggregator.model.server_union import served_version
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.credentials import Identities
-from specmux_aggregator.workers.workers import Workers
+from specmux_aggregator.workers.worker import Worker
 from specmux_converters.group_versions import GroupVersion
 
 if TYPE_CHECKING:  # imported where there is a cluster
@@ -341,3 +342,26 @@ def schema_routes(schemas: SchemaFiles | None) -> list[Route]:
 
 def swagger_routes(swagger: MergedSwagger | None) -> list[Route]:
     return [] if swagger is None else [Route(SWAGGER_PATH, swagger, SWAGGER_ROUTE)]
+
+
+class Workers:
+    """Processes start with their first work; two are started ahead."""
+
+    def __init__(self, settings: Settings) -> None:
+        build_timeout = settings.limits.build_timeout
+        self.builder = Worker(timeout=build_timeout)
+        """Builds documents that backends changed."""
+        self.encoder = Worker(timeout=build_timeout)
+        """Encodes documents for clients: the conversion of a backend's document never delays it."""
+        self.catalogue = Worker(timeout=build_timeout)
+        """Makes JSON Schemas."""
+        self.checker = Worker(timeout=settings.documents.check_timeout)
+        """Checks documents against their standard."""
+
+    async def warm_up(self) -> None:
+        """Start the processes that a first client would otherwise wait about a second for."""
+        await asyncio.gather(self.encoder.start(), self.builder.start())
+
+    async def close(self) -> None:
+        every = (self.builder, self.encoder, self.catalogue, self.checker)
+        await asyncio.gather(*(worker.close() for worker in every))

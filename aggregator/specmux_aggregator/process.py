@@ -13,18 +13,19 @@ import signal
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import disable_created_metrics
 
 from specmux_aggregator.app import App
 from specmux_aggregator.config.settings import KubernetesSettings, LogSettings, Settings
 from specmux_aggregator.documents.archive import open_state
-from specmux_aggregator.errors import CannotListen, InvalidConfig
+from specmux_aggregator.errors import CannotListen, InvalidConfig, NoThreads
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.tasks import log_failure
+from specmux_aggregator.tasks import FewThreads, log_failure
+from specmux_aggregator.workers.worker import end_helpers
 
 if TYPE_CHECKING:  # imported where there are several processes
     from specmux_aggregator.server.acceptors.keeper import Keeper
@@ -254,3 +255,30 @@ def _take_handed(descriptor: int) -> socket.socket:
             " ListenStream= with an address and port, and Accept=no"
         )
     return handed
+
+
+def run_to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run like ``asyncio.run``. Raises NoThreads if the system refuses the first thread."""
+    try:
+        threads = FewThreads(min(32, (os.cpu_count() or 1) + 4), "asyncio")
+    except NoThreads:
+        work.close()
+        raise
+    try:
+        with asyncio.Runner(loop_factory=lambda: _Loop(threads)) as runner:
+            runner.run(work)
+    finally:
+        end_helpers()
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    def __init__(self, threads: FewThreads) -> None:
+        super().__init__()
+        self._threads = threads
+        self.set_default_executor(threads)
+
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        try:
+            await super().shutdown_default_executor()
+        except RuntimeError:  # it takes a thread to wait for the threads
+            self._threads.shutdown()

@@ -1,4 +1,4 @@
-"""Shared tasks and background tasks.
+"""Shared tasks and background tasks, and threads on a system that may refuse them.
 
 Work requested again while it runs is repeated once. An exception that ends a background task is logged at
 once, not when the task is garbage-collected. One run per key: ``specmux_cache.reading.single_flight``.
@@ -10,7 +10,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
+
+from specmux_aggregator.errors import NoThreads
 
 LONGEST_REST: Final = 0.5
 """Seconds."""
@@ -116,3 +119,26 @@ async def finish(logger: logging.Logger, *steps: Callable[[], Awaitable[object] 
         except Exception as error:  # noqa: BLE001  # whatever it is, the rest has to end
             name = getattr(getattr(step, "func", step), "__qualname__", step)  # also for a partial
             logger.error("%s failed, the end goes on: %s: %s", name, type(error).__name__, error)
+
+
+class FewThreads(ThreadPoolExecutor):
+    """A pool of which one thread is started at once: where the system refuses more, work waits for those
+    that there are."""
+
+    def __init__(self, most: int, name: str) -> None:
+        """Raises NoThreads."""
+        super().__init__(most, thread_name_prefix=name)
+        try:
+            self.submit(int).result()
+        except (RuntimeError, MemoryError) as error:
+            raise NoThreads(
+                f"no thread can be started ({error}): the limit of processes, threads or memory is reached; "
+                "raise it (ulimit -u, ulimit -v, TasksMax of the unit, the pids limit of the container)"
+            ) from error
+
+    def _adjust_thread_count(self) -> None:
+        try:
+            super()._adjust_thread_count()
+        except (RuntimeError, MemoryError):
+            if not self._threads:
+                raise

@@ -25,7 +25,7 @@ from running.service import Client, backend, directory, service
 from specmux_aggregator.reader import reader_client
 from specmux_aggregator.reader.page_answers import POLICY
 from specmux_aggregator.reader.process import Reader, ReaderBusy, ReaderFailed, ReaderFault
-from specmux_aggregator.workers.document_share import WHOLE_SHARE
+from specmux_aggregator.reader.requests import WHOLE_SHARE
 from specmux_tools.reader.state import ReaderState
 
 KIND_PAGE = "/openapi/ui/kind/apis/garden.example.org/v1/Bed"

@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from model.depth import STEPS, run_machine
 from model.service_model import ChangeView, PublicationView, take_event
 from model.virtual_time import VirtualLoop
-from specmux_aggregator.changes import event_ids, events
+from specmux_aggregator.changes import events
+from specmux_aggregator.changes import log as change_log
 from specmux_aggregator.changes.endpoint import Query, page_of
 from specmux_aggregator.changes.entries import (
     ComparisonOutcome,
@@ -124,7 +125,7 @@ class StreamMachine(RuleBasedStateMachine):
     @initialize(seed=st.integers(0, 1 << 16))
     def begin(self, seed: int) -> None:
         random_below = random.Random(seed).randrange
-        self._patches.append(mock.patch.object(event_ids.secrets, "randbelow", random_below))
+        self._patches.append(mock.patch.object(change_log.secrets, "randbelow", random_below))
         self._patches[-1].start()
         self.logs = [Log(), Log()]
 

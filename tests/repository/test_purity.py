@@ -13,12 +13,10 @@ import pytest
 LOOPS = ("asyncio", "aiohttp", "socket")
 
 ALL_BUT = {
-    "workers": "worker workers",
+    "workers": "worker",
     "config": "watch",
-    "api_discovery": "client follower metrics synthesis watch",
-    "kubernetes": (
-        "api_client custom_resources listing metrics service_endpoints shared_crd_parts source watch"
-    ),
+    "api_discovery": "client follower synthesis watch",
+    "kubernetes": ("api_client custom_resources listing service_endpoints shared_crd_parts source watch"),
     "proxy": "exchanges handler response swagger_copies upload",
 }
 """Rooms whose modules are pure, but for these."""

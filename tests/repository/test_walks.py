@@ -29,7 +29,7 @@ from specmux_cache import CacheOptions, SchemaCache
 from specmux_cache.store.contents import INLINE_BYTES
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
-MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 11, 10, 5, 6
+MOST_DECIDED, MOST_POLLED, MOST_REMEMBERED, MOST_SIMILAR = 10, 9, 5, 6
 """Modules of ours that a GET enters whose answer is in memory: a document's bytes decided anew, a 304 of the
 root decided anew, remembered, and known again by what of it decides. The first two without ``heads``, which
 is asked where a request with the same line is known."""
@@ -99,7 +99,7 @@ async def entered_by(client: Client, url: str, status: int = 200, **fields: str)
     return entered
 
 
-BY_TIME = {"specmux_aggregator.model.failure", "specmux_aggregator.upstream.credential_files"}
+BY_TIME = {"specmux_aggregator.model.failure", "specmux_aggregator.upstream.credentials"}
 """Looked at again after a while, whatever changes: whether a failure lasts, whether a token was exchanged."""
 TURNS, MOST_TURNS = 3, 50
 """Turns of which a way is what all of them enter; more while it is too long. What else the

@@ -17,7 +17,7 @@ from running.service import backend, service
 from specmux_aggregator.aggregation import document_checks
 from specmux_aggregator.config.settings import DocumentSettings, KubernetesSettings
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.document_check import Summary
+from specmux_aggregator.model.snapshot import Summary
 from specmux_aggregator.server.acceptors.passing import Acceptors
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion

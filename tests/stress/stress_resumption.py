@@ -27,7 +27,7 @@ import orjson
 import yaml
 
 from data.compared import definition
-from specmux_aggregator.changes.event_ids import base_of
+from specmux_aggregator.changes.log import base_of
 from stress.findings_table import FindingsTable
 from stress.replicas import Replica, fetch, is_ready, until
 

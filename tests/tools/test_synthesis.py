@@ -12,7 +12,7 @@ from data.own_definitions import own_clusters
 from shared_data import GOLDEN, documents, files, load
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.resources import resources_in
+from specmux_aggregator.workers.documents import resources_in
 from specmux_converters.crd import build
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion, split

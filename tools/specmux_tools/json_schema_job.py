@@ -15,10 +15,9 @@ from typing import Any, Final
 
 from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.workers.built import Unencodable
-from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
+from specmux_aggregator.reader.requests import WHOLE_SHARE, DocumentShare
+from specmux_aggregator.workers.built import FileContext, SchemaSource, Unencodable
 from specmux_aggregator.workers.documents import REFUSALS
 from specmux_converters.document import Document, Limits, parse
 from specmux_converters.errors import LimitExceeded

@@ -16,8 +16,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.document_check import PublishedCheck, Summary
-from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.model.snapshot import DocumentKey, PublishedCheck, Snapshot, Summary
 from specmux_aggregator.mounts import DOCUMENT_CHECK, NamedFunction
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits

@@ -1,4 +1,4 @@
-"""The refresher of a backend: what checks it, and how often."""
+"""The refresher of a backend: the origin that it checks, and how often."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.refresher import DocumentsFollower, Publish, Refresher
-from specmux_aggregator.backend_sources.manifests import Manifests
-from specmux_aggregator.backend_sources.new_source import origin_of
+from specmux_aggregator.backend_sources.files import DocumentFiles, Folder
+from specmux_aggregator.backend_sources.folder import FolderOrigin
+from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.backend_sources.outcome import Outcome
-from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.model.backend import Backend
+from specmux_aggregator.config.settings import LimitSettings, PollingSettings, Settings
+from specmux_aggregator.folders import is_layout
+from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.upstream.body_budget import BodyBudget
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.workers.worker import Worker
 
-if TYPE_CHECKING:  # imported where a backend has a URL
+if TYPE_CHECKING:  # imported where a backend is of that kind
+    from specmux_aggregator.backend_sources.manifests import Manifests
     from specmux_aggregator.backend_sources.servers import ServerSet
 
 DIRECTORY_INTERVAL: Final = 1.0
@@ -87,3 +90,61 @@ class Refreshers:
         }
         # Behind a proxy, the proxy resolves the name.
         return ServerSet(connect, has_addresses=backend.proxy_url is None)
+
+
+def origin_of(
+    backend: Backend,
+    worker: Worker,
+    *,
+    manifests: Manifests | None,
+    servers: ServerSet | None,
+    polling: PollingSettings,
+    limits: LimitSettings,
+) -> Origin:
+    """A new origin; the caller closes it. ``manifests``: those of the watched cluster, for the backend found
+    there. ``servers``: of a backend with a URL; the origin closes them."""
+    match backend.kind:
+        case BackendKind.DIRECTORY:
+            return FolderOrigin(
+                backend,
+                _folder(backend, limits),
+                worker,
+                limits=limits.of_documents,
+                max_group_versions=limits.max_group_versions,
+            )
+        case BackendKind.CRDS:
+            from specmux_aggregator.backend_sources.crds import CRDsOrigin
+            from specmux_aggregator.backend_sources.manifests import FolderManifests
+
+            if backend.found is None or manifests is None:
+                manifests = FolderManifests(_folder(backend, limits))
+            return CRDsOrigin(backend, manifests, worker, limits=limits.of_documents)
+        case BackendKind.AUTO | BackendKind.V2 | BackendKind.V3:
+            if servers is None:
+                raise ValueError(f"backend {backend.name} has no URL")
+            from specmux_aggregator.backend_sources.http import HTTPOrigin
+
+            return HTTPOrigin(
+                backend,
+                servers,
+                worker,
+                limits=limits.of_documents,
+                max_group_versions=limits.max_group_versions,
+                v3_probe_interval=polling.v3_probe_interval,
+            )
+
+
+def _folder(backend: Backend, limits: LimitSettings) -> DocumentFiles:
+    if backend.kubernetes is not None:
+        from specmux_aggregator.backend_sources.release_files import ReleaseFiles
+
+        return ReleaseFiles(backend.kubernetes, backend.directory, max_files=limits.max_group_versions)
+    if backend.directory is None:
+        raise ValueError(f"backend {backend.name} has no directory")
+    if is_layout(backend.directory):
+        from specmux_aggregator.backend_sources.oci_layout import LayoutFiles
+
+        return LayoutFiles(
+            backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes
+        )
+    return Folder(backend.directory, max_files=limits.max_group_versions, max_bytes=limits.max_document_bytes)

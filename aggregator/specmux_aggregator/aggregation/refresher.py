@@ -42,7 +42,7 @@ from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.server_union import difference_text
-from specmux_aggregator.upstream.credential_files import credential_files, until_changed
+from specmux_aggregator.upstream.credentials import credential_files, until_changed
 from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.group_versions import GroupVersion
 

@@ -31,9 +31,9 @@ from specmux_converters.media_types import JSON, MediaType
 from specmux_converters.resources import Resources
 
 if TYPE_CHECKING:  # imported in the worker process alone
-    from specmux_aggregator.workers.resources import resources_in
+    from specmux_aggregator.workers.documents import resources_in
 else:
-    resources_in = NamedFunction("specmux_aggregator.workers.resources:resources_in")
+    resources_in = NamedFunction("specmux_aggregator.workers.documents:resources_in")
 
 AT_HAND: Final = 0.2
 """Seconds within which a document is obtained that is in memory or on disk."""

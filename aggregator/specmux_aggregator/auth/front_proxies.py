@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from multidict import CIMultiDictProxy
 
 from specmux_aggregator.auth.authenticator import AuthRefusal, AuthRequest, RefusalReason
-from specmux_aggregator.auth.peer import peer_certificate
+from specmux_aggregator.auth.client_certificates import peer_certificate
 from specmux_aggregator.auth.users import User, authenticated_user
 
 USER: Final = "X-Remote-User"

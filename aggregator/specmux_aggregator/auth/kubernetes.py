@@ -23,12 +23,12 @@ from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.auth.authenticator import ONCE, AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.auth.bearer import bearer_token, digest
+from specmux_aggregator.auth.client_certificates import peer_certificate
 from specmux_aggregator.auth.front_proxies import FrontProxies
-from specmux_aggregator.auth.peer import peer_certificate
 from specmux_aggregator.auth.reviews import Reviews
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.model.failure import Failure
-from specmux_aggregator.server.client_addresses import address_of
+from specmux_aggregator.server.admission import address_of
 from specmux_aggregator.server.protocols import ClientConnection, Permission
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.errors import cut

@@ -13,8 +13,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.upstream.connections.addresses import Address, address_of, is_literal
-from specmux_aggregator.upstream.resolver import DaemonResolver
+from specmux_aggregator.upstream.connections.addresses import Address, DaemonResolver, address_of, is_literal
 
 KEPT: Final = 60.0
 """Seconds for which the addresses of a name are cached."""

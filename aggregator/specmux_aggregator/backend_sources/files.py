@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from specmux_aggregator.folders import is_hidden, read_at_most
+from specmux_aggregator.folders import is_document_name, is_hidden, read_at_most
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.workers.file_names import is_document_name
 
 Fingerprint = tuple[int, int, int]
 """Size, modification time in nanoseconds, inode: changes when a file is written or replaced."""

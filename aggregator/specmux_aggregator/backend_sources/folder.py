@@ -93,7 +93,7 @@ class FolderOrigin:
             return UnchangedOffers()
         if self._manifests is None:
             from specmux_aggregator.backend_sources.crds import CRDsOrigin
-            from specmux_aggregator.backend_sources.folder_manifests import FolderManifests
+            from specmux_aggregator.backend_sources.manifests import FolderManifests
 
             manifests = FolderManifests(self._folder, among=self._documents)
             self._manifests = CRDsOrigin(self._backend, manifests, self._worker, limits=self._limits)

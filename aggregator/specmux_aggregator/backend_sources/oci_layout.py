@@ -6,11 +6,13 @@ unpacked. Links in a folder are followed, since what they lead to has to have th
 checked before memory is taken, and a blob is used only if its digest is right.
 
 Layouts of other tools are read as well: nested indexes, tags written as whole references, layers without our
-annotations or with gzip or zstd, signatures beside the snapshot.
+annotations or with gzip or zstd, signatures beside the snapshot. ``LayoutFiles`` shows one as a folder.
 """
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import hashlib
 import stat
 from collections.abc import Iterator, Mapping
@@ -18,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
+from specmux_aggregator.backend_sources.files import Fingerprint
 from specmux_aggregator.errors import UnreadableLayout
-from specmux_aggregator.folders import LAYOUT, read_at_most
+from specmux_aggregator.folders import KEY, LAYOUT, group_version_of_file, read_at_most
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.workers.file_names import KEY, group_version_of_file
+from specmux_aggregator.model.failure import Cause, Failure
 from specmux_converters.counted_nouns import list_first
 from specmux_converters.document import DEFAULT_LIMITS, Document, Limits, parse
 from specmux_converters.errors import ConverterError, cut
@@ -327,3 +330,39 @@ def _octal(field: bytes) -> int:
     if not digits or digits.strip(b"01234567"):
         raise ValueError("a damaged header, or compressed")
     return int(digits, 8)
+
+
+class LayoutFiles:
+    """The documents of the manifest that the word names now. One is read again when its blob is another, or
+    was written again."""
+
+    def __init__(self, word: Path, *, max_files: int, max_bytes: int) -> None:
+        self._word = str(word)
+        self._max_files = max_files
+        self._max_bytes = max_bytes
+        self._documents: dict[str, tuple[Layout, LayoutDocument]] = {}
+
+    async def scan(self) -> dict[str, Fingerprint] | Failure:
+        return await asyncio.to_thread(self._scan)
+
+    def read(self, name: str) -> bytes:
+        """The verified bytes. Raises OSError; blocks."""
+        layout, document = self._documents[name]
+        try:
+            return layout.read(document, max_bytes=self._max_bytes)
+        except UnreadableLayout as error:
+            raise OSError(errno.EIO, str(error)) from error
+
+    def _scan(self) -> dict[str, Fingerprint] | Failure:
+        try:
+            layout = Layout(self._word)
+            documents = layout.documents()
+        except UnreadableLayout as error:
+            return Failure(Cause.UNREADABLE, str(error))
+        if len(documents) > self._max_files:
+            return Failure(Cause.TOO_LARGE, f"more than {self._max_files} files")
+        self._documents = {each.name: (layout, each) for each in documents}
+        return {
+            each.name: (layout.modification_time(each), int(each.blob.digest.partition(":")[2], 16), 0)
+            for each in documents
+        }

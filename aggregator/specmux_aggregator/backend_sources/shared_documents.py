@@ -18,7 +18,7 @@ from specmux_aggregator.model.observation import Hash, Offer
 from specmux_aggregator.model.server_union import digest_of
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, Payload
 from specmux_aggregator.upstream.responses import INLINE_MAX
-from specmux_aggregator.workers.shared_documents import SharedDocument, shared_document
+from specmux_aggregator.workers.lowering import SharedDocument, shared_document
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion

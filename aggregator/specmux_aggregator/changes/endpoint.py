@@ -18,9 +18,8 @@ from urllib.parse import parse_qsl
 import orjson
 
 from specmux_aggregator.changes.entries import Findings, LogEntry, time_text
-from specmux_aggregator.changes.event_ids import BEGINNING, read_id
 from specmux_aggregator.changes.history import History
-from specmux_aggregator.changes.log import ChangeLog
+from specmux_aggregator.changes.log import BEGINNING, ChangeLog, read_id
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding, ETag, Request

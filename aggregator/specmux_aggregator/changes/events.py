@@ -16,9 +16,8 @@ from typing import Any, Final
 import orjson
 
 from specmux_aggregator.changes.entries import LogEntry, PublishedVersion
-from specmux_aggregator.changes.event_ids import new_base
-from specmux_aggregator.changes.log import ChangeLog
-from specmux_aggregator.server.client_addresses import ClientAddresses
+from specmux_aggregator.changes.log import ChangeLog, new_base
+from specmux_aggregator.server.admission import ClientAddresses
 from specmux_converters.group_versions import GroupVersion
 
 MOST_FOLLOWERS: Final = 256

@@ -20,7 +20,6 @@ from aiohttp import HttpVersion10
 from aiohttp.http import RawRequestMessage
 
 from specmux_aggregator.changes.endpoint import PATH, ROUTE
-from specmux_aggregator.changes.event_ids import read_id
 from specmux_aggregator.changes.events import (
     MOST_FOLLOWERS,
     MOST_OF_ADDRESS,
@@ -30,11 +29,12 @@ from specmux_aggregator.changes.events import (
     Followers,
     StreamEvent,
 )
+from specmux_aggregator.changes.log import read_id
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared_answer import refusal
-from specmux_aggregator.server.client_addresses import address_of
+from specmux_aggregator.server.admission import address_of
+from specmux_aggregator.server.dispatch import target_of
 from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest, is_still_permitted
-from specmux_aggregator.server.requests import target_of
 from specmux_converters.media_types import MediaType
 
 EVENT_STREAM: Final = MediaType("text/event-stream")

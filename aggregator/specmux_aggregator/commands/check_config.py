@@ -17,12 +17,11 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.config.source import ConfigSource, environment
 from specmux_aggregator.errors import InvalidConfig, NoBackendReachable, UnreadableLayout
 from specmux_aggregator.exits import report_errors
-from specmux_aggregator.folders import is_layout, walk_files
+from specmux_aggregator.folders import is_document_name, is_layout, walk_files
 from specmux_aggregator.kubernetes.cluster_access import Access, choose_access
 from specmux_aggregator.model.backend import Backend, BackendKind
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient, BackendRoot, NotModified, Payload
-from specmux_aggregator.workers.file_names import is_document_name
 from specmux_converters.counted_nouns import counted
 
 DIRECTORY_FILES_MAX = 10_000

@@ -1,4 +1,4 @@
-"""``specmux help`` and ``specmux version``: what ``--help`` and ``--version`` say, as commands."""
+"""``specmux help`` and ``specmux version``, what ``--help`` and ``--version`` say; ``specmux completion``."""
 
 from __future__ import annotations
 
@@ -29,3 +29,25 @@ def show_help(context: click.Context, command: tuple[str, ...]) -> None:
 def print_version(output: Output) -> None:
     """Print the version."""
     show(output, {"version": VERSION}, [f"specmux {VERSION}"])
+
+
+@click.command(
+    epilog=examples(
+        ("bash: this shell, or ~/.bashrc for all", "source <(specmux completion bash)"),
+        ("zsh", "source <(specmux completion zsh)"),
+        ("fish", "specmux completion fish > ~/.config/fish/completions/specmux.fish"),
+    )
+)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print the completion script of a shell.
+
+    It completes commands, options, and the group-versions that the disk cache has.
+    """
+    from click.shell_completion import get_completion_class
+
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.UsageError(f"no completion for {shell}")
+    click.echo(made(context.find_root().command, {}, "specmux", "_SPECMUX_COMPLETE").source())

@@ -34,8 +34,7 @@ def serve(source: ConfigSource) -> None:
     """
     # Imported when it serves: help and completion need neither an event loop nor the service.
     from specmux_aggregator.config.watch import watch_config
-    from specmux_aggregator.event_loop import run_to_the_end
-    from specmux_aggregator.process import configure_logging, raise_file_limit, run
+    from specmux_aggregator.process import configure_logging, raise_file_limit, run, run_to_the_end
 
     with report_errors():
         settings = source.read()

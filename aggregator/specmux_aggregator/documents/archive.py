@@ -18,12 +18,12 @@ import orjson
 
 from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import CodedBody
-from specmux_aggregator.few_threads import FewThreads
 from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.tasks import FewThreads
 from specmux_cache.errors import StoreError
 from specmux_cache.store.keys import Key
 from specmux_converters.group_versions import GroupVersion

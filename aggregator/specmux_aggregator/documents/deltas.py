@@ -49,9 +49,9 @@ from specmux_converters.media_types import MediaType
 from specmux_converters.memory import ByteBounded
 
 if TYPE_CHECKING:  # imported in the worker process alone
-    from specmux_aggregator.workers.deltas import make_delta
+    from specmux_aggregator.workers.documents import make_delta
 else:
-    make_delta = NamedFunction("specmux_aggregator.workers.deltas:make_delta")
+    make_delta = NamedFunction("specmux_aggregator.workers.documents:make_delta")
 
 logger = logging.getLogger(__name__)
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
-from specmux_aggregator.few_threads import FewThreads
 from specmux_aggregator.http.content_codings import decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import OUT_OF_REACH, Cause, Failure, build_failure
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.mounts import NamedFunction
+from specmux_aggregator.tasks import FewThreads
 from specmux_aggregator.upstream.client import MovedDocument, Payload
 from specmux_aggregator.workers.built import EncodedDocument, Unencodable
 from specmux_aggregator.workers.integrity import contradicts, fault_of, is_proven

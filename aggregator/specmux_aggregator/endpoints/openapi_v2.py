@@ -2,6 +2,8 @@
 
 Its bytes share the budget of documents and are dropped with the next publication. Documents that cannot be
 fetched, or that Protobuf cannot express, are left out, which the answer says; owners are asked again later.
+Reads are counted by caller: a remembered request does not identify its sender, so they are claimed before the
+memo.
 """
 
 from __future__ import annotations
@@ -13,10 +15,13 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
+from aiohttp.http import RawRequestMessage
+
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.not_found import answer_unready
 from specmux_aggregator.endpoints.openapi import etag_of
+from specmux_aggregator.endpoints.routes import READ
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.negotiation import SWAGGER_MEDIA_TYPES, coding_for, media_type_for
@@ -28,10 +33,14 @@ from specmux_aggregator.http.prepared_answer import (
     evaluate_preconditions,
     not_acceptable,
 )
+from specmux_aggregator.metrics.swagger_readers import SwaggerReaders
 from specmux_aggregator.model.backend import BackendName
+from specmux_aggregator.model.document_urls import SWAGGER_PATH
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.mounts import NamedFunction
+from specmux_aggregator.server.dispatch import request_of, target_of
+from specmux_aggregator.server.protocols import Reply, Responder, WireRequest
 from specmux_aggregator.workers.built import NeededDocuments, SwaggerForm, Unencodable
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
@@ -43,7 +52,6 @@ if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.openapi_v2 import merge_swagger
 else:
     merge_swagger = NamedFunction("specmux_aggregator.workers.openapi_v2:merge_swagger")
-
 
 PATH: Final = "/openapi/v2"
 ROUTE: Final = "openapi_v2"
@@ -234,3 +242,20 @@ def _merged_key(keys: Sequence[DocumentKey]) -> DocumentKey:
     """The key of the merged document, derived from its parts."""
     text = "\n".join(f"{key.group_version} {key.hash}" for key in keys)
     return DocumentKey(_OWNER, _GROUP_VERSION, Hash(sha256(text.encode()).hexdigest()))
+
+
+class SwaggerReads:
+    """Implements the server's ``StreamingHandler``."""
+
+    def __init__(self, service: Responder, readers: SwaggerReaders) -> None:
+        self._service = service
+        self._readers = readers
+
+    def claims(self, message: RawRequestMessage) -> bool:
+        return message.method in READ and target_of(message).partition("?")[0] == SWAGGER_PATH
+
+    async def stream(self, request: WireRequest) -> Reply:
+        headers = request.message.headers
+        self._readers.count(headers.get("Accept"), headers.get("User-Agent"))
+        found = self._service.immediate(request_of(request.message))
+        return Reply(found if isinstance(found, PreparedAnswer) else await self._service.respond(found))

@@ -11,11 +11,10 @@ import orjson
 from specmux_aggregator.aggregation.check_schedule import BackendCheck
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.model.backend import BackendName
-from specmux_aggregator.model.document_check import PublishedCheck
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.server_union import difference_text
-from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.model.snapshot import PublishedCheck, Snapshot
 from specmux_converters.group_versions import GroupVersion
 
 

@@ -9,6 +9,7 @@ serves every request and connection.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 import time
@@ -22,6 +23,8 @@ from typing import Final
 import orjson
 
 from specmux_aggregator.http.messages import REASONS, Coding, ETag, Request
+from specmux_aggregator.http.negotiation import coding_for
+from specmux_aggregator.version import VERSION
 from specmux_converters.media_types import FORMS, JSON, JSON_COMPONENTS, JSON_SCHEMAS, PROTOBUF_V2
 
 YEAR = 31_536_000  # seconds: max-age of an immutable answer, and the distance of its Expires
@@ -333,3 +336,41 @@ def _validator_fields(representation: Representation, status: CacheStatus | None
     if status is not None:
         fields.append(("Cache-Status", status))
     return fields
+
+
+RENDERER: Final = f"{VERSION}-4"
+"""Part of every ETag: what renders anew has another. The number rises with what is rendered."""
+
+
+def represent(
+    request: Request, *what: str, content_type: str, route: str, format: str, is_private: bool,
+    fields: tuple[tuple[str, str], ...] = (),
+) -> Representation:  # fmt: skip
+    """The representation of what is asked for; its ETag follows from ``what`` it is made of."""
+    coding = coding_for(request.accept_encoding)
+    named = "\0".join((RENDERER, coding.value, request.query, *what))
+    return Representation(
+        content_type=content_type,
+        etag=ETag(f'"{hashlib.sha256(named.encode()).hexdigest()[:32]}"'),
+        route=route,
+        format=format,
+        coding=coding,
+        is_private=is_private,
+        is_head=request.method == "HEAD",
+        fields=fields,
+    )
+
+
+def prepare_unstored(representation: Representation, body: bytes, code: int = 200) -> PreparedAnswer:
+    """An answer that nobody keeps: the same question has another one soon."""
+    fields = [("Content-Type", representation.content_type), NO_STORE, *representation.fields]
+    if representation.coding is not Coding.IDENTITY:
+        fields.append(("Content-Encoding", representation.coding.value))
+    return prepare(
+        code,
+        fields,
+        body,
+        is_head=representation.is_head,
+        route=representation.route,
+        format=representation.format,
+    )

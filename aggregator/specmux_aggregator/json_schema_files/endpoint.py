@@ -27,13 +27,12 @@ from specmux_aggregator.json_schema_files.answers import (
     tree_of,
     without_kind,
 )
-from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.json_schema_files.tokens import INTERVAL, PathTokens
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.mounts import JSON_SCHEMAS, NamedFunction
-from specmux_aggregator.workers.built import Unencodable
-from specmux_aggregator.workers.document_share import WHOLE_SHARE
+from specmux_aggregator.reader.requests import WHOLE_SHARE
+from specmux_aggregator.workers.built import FileContext, SchemaSource, Unencodable
 from specmux_aggregator.workers.worker import Worker
 from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from specmux_aggregator.documents.repository import Obtained
 from specmux_aggregator.errors import WorkerFailed
@@ -17,13 +17,18 @@ from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
 from specmux_aggregator.model.observation import Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.tasks import log_failure
-from specmux_aggregator.workers.templates import read_templates
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, MediaType
+
+if TYPE_CHECKING:  # imported in the worker process alone
+    from specmux_aggregator.workers.documents import read_templates
+else:
+    read_templates = NamedFunction("specmux_aggregator.workers.documents:read_templates")
 
 logger = logging.getLogger(__name__)
 

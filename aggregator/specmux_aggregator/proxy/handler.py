@@ -28,19 +28,20 @@ from specmux_aggregator.proxy import header_fields
 from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.response import ProxiedResponse
-from specmux_aggregator.proxy.routes import apiserver_in, owner_of, swagger_candidates
-from specmux_aggregator.proxy.swagger_copies import SwaggerBody, SwaggerCopies
-from specmux_aggregator.proxy.targets import (
+from specmux_aggregator.proxy.routes import (
+    apiserver_in,
     group_version_of,
     is_apiserver_page,
     is_relayed,
     is_swagger,
+    owner_of,
+    swagger_candidates,
     target_fault,
 )
+from specmux_aggregator.proxy.swagger_copies import SwaggerBody, SwaggerCopies
 from specmux_aggregator.proxy.upload import Upload
-from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD
+from specmux_aggregator.server.dispatch import CROWDED, CROWDED_HEAD, request_of, target_of
 from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest
-from specmux_aggregator.server.requests import request_of, target_of
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.upstream.responses import too_large
 

@@ -23,8 +23,8 @@ from specmux_aggregator.proxy.exchanges import Exchanges, ProxyExchange
 from specmux_aggregator.proxy.header_fields import Field
 from specmux_aggregator.proxy.swagger_copies import SwaggerBody
 from specmux_aggregator.proxy.upload import Upload
+from specmux_aggregator.server.outgoing import SLICE
 from specmux_aggregator.server.protocols import ClientConnection, Guard, WireRequest, is_still_permitted
-from specmux_aggregator.server.sending import SLICE
 from specmux_aggregator.upstream.failures import TRANSPORT_ERRORS
 
 PERMISSION_LOOK: Final = 15.0

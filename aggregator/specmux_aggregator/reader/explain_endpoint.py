@@ -16,10 +16,11 @@ from specmux_aggregator.http.prepared_answer import (
     Representation,
     deliver,
     evaluate_preconditions,
+    prepare_unstored,
+    represent,
     retry_fields,
     status_reply,
 )
-from specmux_aggregator.http.prepared_bodies import prepare_unstored, represent
 from specmux_aggregator.http.query import BadParameters, flag, number, parameters
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.mounts import READER, NamedFunction

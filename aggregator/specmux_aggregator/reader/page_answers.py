@@ -14,9 +14,9 @@ from specmux_aggregator.http.prepared_answer import (
     deliver,
     evaluate_preconditions,
     prepare,
+    prepare_unstored,
     retry_fields,
 )
-from specmux_aggregator.http.prepared_bodies import prepare_unstored
 from specmux_aggregator.reader.assets import assets, bare_error
 from specmux_aggregator.reader.process import Unready
 from specmux_aggregator.reader.requests import QuestionRefusal, ReaderAnswer

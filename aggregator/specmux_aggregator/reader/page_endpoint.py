@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import unquote
 
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -13,13 +13,13 @@ from specmux_aggregator.http.prepared_answer import (
     Representation,
     deliver,
     evaluate_preconditions,
+    prepare_unstored,
+    represent,
 )
-from specmux_aggregator.http.prepared_bodies import prepare_unstored, represent
 from specmux_aggregator.http.query import BadParameters, number, parameters
 from specmux_aggregator.model.snapshot import SnapshotEntry
 from specmux_aggregator.mounts import READER, NamedFunction
 from specmux_aggregator.reader.assets import root_from
-from specmux_aggregator.reader.logged_changes import LogEntryPage, LoggedChanges, bodies_of, state_of
 from specmux_aggregator.reader.page_answers import (
     FIELDS,
     HTML,
@@ -48,6 +48,38 @@ from specmux_aggregator.reader.requests import (
 )
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.memory import ByteBounded
+
+
+class LogEntryPage(Protocol):
+    """An entry of the change log; it never changes, and no other has its id."""
+
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def body(self) -> bytes: ...
+
+
+class LoggedChanges(Protocol):
+    @property
+    def complete_since(self) -> float | None:
+        """The time since which the log has every change; wall clock in seconds."""
+
+    def latest(self) -> Sequence[LogEntryPage]:
+        """The last entry of each group-version."""
+
+    def of(self, group_version: GroupVersion) -> Sequence[LogEntryPage]:
+        """The newest first."""
+
+
+def bodies_of(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
+    return None if entries is None else tuple(entry.body for entry in entries)
+
+
+def state_of(entries: Sequence[LogEntryPage] | None) -> str:
+    """The log's part of an ETag."""
+    return "off" if entries is None else ",".join(str(entry.id) for entry in entries)
+
 
 _ASSETS: Final = "assets/"
 _OF_KINDS: Final = ("kind", "type", "compare")

@@ -49,9 +49,15 @@ from specmux_aggregator.reader.process import (
     ReaderFault,
     Unready,
 )
-from specmux_aggregator.reader.requests import QuestionRefusal, ReaderAnswer, State, Wants
+from specmux_aggregator.reader.requests import (
+    WHOLE_SHARE,
+    DocumentShare,
+    QuestionRefusal,
+    ReaderAnswer,
+    State,
+    Wants,
+)
 from specmux_aggregator.tasks import log_failure
-from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.media_types import JSON
 

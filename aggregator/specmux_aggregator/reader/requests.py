@@ -1,12 +1,14 @@
-"""Requests to the reader process, and its answers: values that cross processes."""
+"""Requests to the reader process, its answers, and the share of a document in it: values that cross
+processes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.snapshot import SnapshotEntry
+from specmux_converters.document import DEFAULT_LIMITS, Limits
 from specmux_converters.group_versions import GroupVersion
 
 Output = Literal["json", "text", "plaintext", "skeleton"]
@@ -174,3 +176,26 @@ class Judgement:
 Found = ReaderAnswer | QuestionRefusal
 State = Any
 """The reader's memory, which only its process knows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentShare:
+    """A document beyond it is refused alone. It is published all the same: only questions about it, and files
+    made of it, are not answered."""
+
+    max_bytes: int = 16 * 1024 * 1024
+    max_values: int = 400_000
+    """Objects, arrays and scalars: they bound schemas, paths, operations and members of an enum as well.
+    Kubernetes' largest document has 35,000; 16 MiB of a real one 280,000."""
+    cpu_seconds: float = 2.0
+
+    def within(self, limits: Limits = DEFAULT_LIMITS) -> Limits:
+        """The stricter of each limit."""
+        return replace(
+            limits,
+            max_bytes=min(self.max_bytes, limits.max_bytes),
+            max_values=min(self.max_values, limits.max_values),
+        )
+
+
+WHOLE_SHARE = DocumentShare()

@@ -34,6 +34,7 @@ from specmux_aggregator.reader.requests import (
     ValidationRequest,
     Wants,
 )
+from specmux_aggregator.server.admission import address_of
 from specmux_aggregator.server.bodies import (
     BodiesFull,
     BodyBroken,
@@ -42,9 +43,8 @@ from specmux_aggregator.server.bodies import (
     BodyTooLarge,
     RequestBodies,
 )
-from specmux_aggregator.server.client_addresses import address_of
+from specmux_aggregator.server.dispatch import target_of
 from specmux_aggregator.server.protocols import Reply, WireRequest
-from specmux_aggregator.server.requests import target_of
 from specmux_converters.releases import PREVIEW, nearest_minor, newer_note
 
 PATH: Final = "/openapi/validate"

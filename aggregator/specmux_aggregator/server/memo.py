@@ -48,12 +48,12 @@ from aiohttp.hdrs import (
     USER_AGENT,
 )
 from aiohttp.http import RawRequestMessage
+from multidict import istr
 
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.server.deciding_head import deciding_part
 from specmux_aggregator.server.protocols import ClientConnection, Guard, Pending, Permission, Responder
-from specmux_aggregator.server.requests import AVAILABLE_DICTIONARY, request_of
 from specmux_aggregator.server.stats import Cell, RequestStats
 
 Key = TypeVar("Key", bound=Hashable)
@@ -69,6 +69,8 @@ KEY_MAX: Final = 2048
 
 LINES_MAX: Final = 4 * GENERATION_SIZE
 """Number of request lines known to be worth a look at their deciding part."""
+
+AVAILABLE_DICTIONARY: Final = istr("Available-Dictionary")
 
 TELLING: Final = (
     HOST,
@@ -272,11 +274,10 @@ class Answers:
         else:
             memo.store(hash(data), replace(slot, digest=self._digest(data)))
 
-    def find(self, message: RawRequestMessage, now: float) -> Slot | Pending:
-        """The answer to a message that was not refused."""
+    def find(self, request: Request, now: float) -> Slot | Pending:
+        """The answer to a request that was not refused."""
         if self._service.generation != self._generation:
             self._renew()
-        request = request_of(message)
         slot = self._similar.get(request)
         if slot is not None and slot.is_good(now):
             return slot

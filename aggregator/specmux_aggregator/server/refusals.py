@@ -1,4 +1,4 @@
-"""Answers to requests that aiohttp's parser refuses, and to internal errors."""
+"""Answers to requests that the parser or ``dispatch`` refuses, and to internal errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from aiohttp.http_exceptions import (
 
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, refusal
 from specmux_aggregator.server.input_limits import HEAD_MAX, HeadTooLarge
-from specmux_aggregator.server.requests import BAD_VERSION
 
 LINE_MAX: Final = 8190  # bytes of a request line, and of one header field
 PATH_SHOWN: Final = 120  # characters of a path in a log line
@@ -31,6 +30,22 @@ BAD_METHOD: Final = refusal(400, "BadRequest", "the request's method is unknown"
 BAD_HEADER: Final = refusal(400, "BadRequest", "a header field of the request is malformed")
 MALFORMED: Final = refusal(400, "BadRequest", "the request is malformed")
 FAILED: Final = refusal(500, "InternalError", "the request could not be answered")
+
+_WORDS: Final = (
+    (505, "HTTPVersionNotSupported", "this server speaks HTTP/1.0 and HTTP/1.1"),
+    (400, "BadRequest", "the Host field is not a host"),
+    (417, "ExpectationFailed", "only 100-continue can be expected"),
+    (400, "BadRequest", "the Transfer-Encoding field names no coding"),
+)
+BAD_VERSION, BAD_HOST, BAD_EXPECTATION, BAD_FRAMING = (refusal(*words) for words in _WORDS)
+
+REFUSED_HEADS: Final = {
+    answer: refusal(*words, is_head=True)
+    for answer, words in zip((BAD_VERSION, BAD_HOST, BAD_EXPECTATION, BAD_FRAMING), _WORDS, strict=True)
+}
+"""The same answers for HEAD, without a body."""
+
+REFUSALS: Final = frozenset({*REFUSED_HEADS, *REFUSED_HEADS.values()})
 
 
 class NotHTTP(HttpProcessingError):

@@ -1,7 +1,7 @@
 """The service's identity towards each backend: one identity, shared by all connections.
 
 An identity depends on one backend alone. Its files are checked for each request, its program runs when the
-last credential expires.
+last credential expires. After a refusal, new files end the wait.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import asyncio
 import logging
 import ssl
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -138,3 +140,33 @@ class Identity:
         if issued is None:
             return RequestIdentity(*self._files.read())
         return RequestIdentity(*self._files.read(issued.token, issued.pair), issued)
+
+
+LOOK: Final = 1.0
+"""Seconds between checks, each a stat per file."""
+
+
+def credential_files(backend: Backend) -> tuple[Path, ...]:
+    """The files with our credentials, not those that verify the backend."""
+    found = (backend.credentials.token_file, backend.tls.cert_file, backend.tls.key_file)
+    return tuple(path for path in found if path is not None)
+
+
+async def until_changed(files: Iterable[Path]) -> None:
+    """Return when one of the files is written or replaced."""
+    paths = tuple(files)
+    before = await asyncio.to_thread(_fingerprints, paths)
+    while await asyncio.to_thread(_fingerprints, paths) == before:
+        await asyncio.sleep(LOOK)
+
+
+def _fingerprints(paths: Iterable[Path]) -> list[tuple[int, int, int] | None]:
+    return [_fingerprint(path) for path in paths]
+
+
+def _fingerprint(path: Path) -> tuple[int, int, int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return (status.st_mtime_ns, status.st_size, status.st_ino)

@@ -21,12 +21,11 @@ from yarl import URL
 from specmux_aggregator.config.settings import PollingSettings
 from specmux_aggregator.model.backend import Backend
 from specmux_aggregator.model.failure import Cause, Failure
-from specmux_aggregator.upstream.connections.addresses import Address
+from specmux_aggregator.upstream.connections.addresses import Address, DaemonResolver
 from specmux_aggregator.upstream.connections.connector import CheckedConnector, ServerRecord
 from specmux_aggregator.upstream.connections.direct import DirectAnswer, UnreadAnswer, send_get
 from specmux_aggregator.upstream.connections.opening import head_of, is_sendable, stream_socket
 from specmux_aggregator.upstream.credentials import Identities, RequestIdentity, Unusable
-from specmux_aggregator.upstream.resolver import DaemonResolver
 
 CONNECTIONS: Final = 16
 """Open connections to one backend."""
@@ -102,7 +101,7 @@ class BackendTransport:
         body: bytes | AsyncIterable[bytes] | None = None,
         idle_timeout: float | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The answer, its body unread. Raises identities.Unusable and failures.TRANSPORT_ERRORS.
+        """The answer, its body unread. Raises credentials.Unusable and failures.TRANSPORT_ERRORS.
 
         A 401 is returned only when there are no newer credentials to try. ``target`` is sent unchanged, and
         headers only as in ``fields``. ``idle_timeout``: seconds without a byte, if it differs from the

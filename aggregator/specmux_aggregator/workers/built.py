@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import orjson
 
-from specmux_aggregator.model.observation import Offer
+from specmux_aggregator.model.observation import Hash, Offer
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import mapping, text
@@ -121,3 +121,22 @@ class SwaggerForm(NamedTuple):
     """Missing from every form."""
     unfit: tuple[DocumentKey, ...] = ()
     """Without a place in this form."""
+
+
+class SchemaSource(NamedTuple):
+    """A document, with the hash that identifies its content."""
+
+    group_version: GroupVersion
+    hash: Hash
+    json: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileContext:
+    """The parts of a file besides the documents."""
+
+    tree: str
+    """The hash of the file's tree."""
+    absent: tuple[str, ...] = ()
+    """Backends whose kinds are missing, and group-versions whose document cannot be parsed."""
+    base: str = ""

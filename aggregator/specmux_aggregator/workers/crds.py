@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+from specmux_aggregator.folders import COMPRESSED
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
 from specmux_aggregator.workers.built import BuiltDocument, GroupBuilt, ManifestObject, Owned, manifest_object
-from specmux_aggregator.workers.file_names import COMPRESSED
 from specmux_converters.crd import BUNDLED, CRDBuild, CRDMemo, Problem, Templates, build
 from specmux_converters.document import Document, Limits, content_hash, parse
 from specmux_converters.errors import ConverterError, cut

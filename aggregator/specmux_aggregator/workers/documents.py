@@ -8,8 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from typing import Final
 
-from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body, encode_body
+import zstandard
+
+from specmux_aggregator.folders import COMPRESSED, group_version_of_file
+from specmux_aggregator.http.content_codings import ZSTD_WINDOW, BadCoding, TooLarge, decode_body, encode_body
+from specmux_aggregator.http.dictionaries import HEADER
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Offer, Provenance
@@ -18,21 +24,21 @@ from specmux_aggregator.workers.built import (
     EncodedDocument,
     FileBuilt,
     GroupBuilt,
+    MadeDelta,
     ManifestObject,
     Owned,
     Unencodable,
 )
 from specmux_aggregator.workers.crds import GroupMemos, build_groups, group_memos
-from specmux_aggregator.workers.file_names import COMPRESSED, group_version_of_file
 from specmux_aggregator.workers.losses import Losses, losses_by_group_version, losses_of
 from specmux_converters import codecs
 from specmux_converters.codecs import Fragments
-from specmux_converters.crd import Templates
+from specmux_converters.crd import Templates, templates_of
 from specmux_converters.document import Document, Limits, canonical, content_hash, parse
 from specmux_converters.errors import ConverterError, LimitExceeded, Unrepresentable, cut
 from specmux_converters.from_swagger2.conversion import convert
 from specmux_converters.group_versions import GroupVersion, group_version_of, key_fault, split
-from specmux_converters.media_types import MediaType
+from specmux_converters.media_types import JSON, MediaType
 from specmux_converters.profiles import PROFILES
 from specmux_converters.recognise import DocumentKind, RecognisedInput, recognise
 from specmux_converters.resources import Resources
@@ -222,3 +228,66 @@ def _build(
     )
     is_held = held.get(group_version) == digest
     return BuiltDocument(group_version, offer, None if is_held else encode_body(json, Coding.GZIP))
+
+
+def resources_in(
+    body: bytes, coding: Coding, group_version: GroupVersion, *, limits: Limits
+) -> Resources | Failure:
+    """The resources of one document, from its JSON. Kubernetes' own get their short names, which no document
+    contains."""
+    try:
+        document = parse(decode_body(body, coding, max_bytes=limits.max_bytes), limits=limits)
+    except (BadCoding, TooLarge, ConverterError) as error:
+        return Failure(Cause.BAD_BODY, str(error))
+    return resources_of(document, group_version)
+
+
+def read_templates(body: bytes, coding: Coding, *, limits: Limits) -> Templates | None:
+    """None if the document contains no templates, or is invalid."""
+    try:
+        return templates_of(parse(decode_body(body, coding, max_bytes=limits.max_bytes), limits=limits))
+    except (BadCoding, TooLarge, ConverterError):
+        return None
+
+
+LEVEL: Final = 6
+"""The first level that finds all of the old document: of 1.97 MB, 6.5 KB in 12 ms; level 3 90 KB in 5 ms, and
+level 15 4.9 KB in 296 ms."""
+
+DOCUMENT_MAX: Final = ZSTD_WINDOW
+"""Bytes of the largest document: within the window, the whole dictionary is in reach to the end."""
+
+
+def make_delta(
+    memo: BuildMemo, old: bytes, new: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
+) -> MadeDelta:
+    """``old``: JSON as zstd, made into the form ``media_type`` that ``new`` has, in its content coding.
+
+    Without a body if it would not be smaller than ``new``; without a digest if there is no such form.
+    """
+    limits = replace(limits, max_bytes=min(DOCUMENT_MAX, limits.max_bytes))
+    try:
+        dictionary = decode_body(old, Coding.ZSTD, max_bytes=limits.max_bytes)
+        body = decode_body(new, coding, max_bytes=DOCUMENT_MAX)
+    except (BadCoding, TooLarge):
+        return MadeDelta(b"", b"")
+    if media_type != JSON:
+        form = encode(memo, dictionary, Coding.IDENTITY, media_type=media_type, limits=limits)
+        if not isinstance(form, EncodedDocument):
+            return MadeDelta(b"", b"")
+        dictionary = form.body
+    digest = sha256(dictionary).digest()
+    delta = HEADER + digest + _compress(body, dictionary)
+    return MadeDelta(digest, delta if len(delta) < len(new) else b"")
+
+
+def _compress(body: bytes, dictionary: bytes) -> bytes:
+    parameters = zstandard.ZstdCompressionParameters.from_level(
+        LEVEL,
+        source_size=len(body),
+        dict_size=len(dictionary),
+        window_log=ZSTD_WINDOW.bit_length() - 1,
+        write_checksum=True,
+    )
+    raw = zstandard.ZstdCompressionDict(dictionary, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+    return zstandard.ZstdCompressor(dict_data=raw, compression_params=parameters).compress(body)

@@ -1,7 +1,9 @@
-"""Lower OpenAPI 3.1 from an apiserver to 3.0. Pure."""
+"""Lower OpenAPI 3.1 from an apiserver to 3.0, and read the documents that every apiserver publishes under the
+same name. Pure."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from typing import Final
@@ -139,3 +141,29 @@ def lower_json(plain: bytes, *, limits: Limits) -> LoweredDocument | Failure | N
     return LoweredDocument(
         encode_body(json, Coding.GZIP), Hash(content_hash(json)), len(json), losses_of(losses)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDocument:
+    """``publisher``: a digest of ``info``, equal for documents of one server."""
+
+    offer: Offer
+    publisher: bytes
+    gzip: bytes
+
+
+def shared_document(body: bytes, coding: Coding, *, limits: Limits) -> SharedDocument | None:
+    """The shared document in a body; None if it is not a document."""
+    try:
+        plain = decode_body(body, coding, max_bytes=limits.max_bytes)
+        info = parse(plain, limits=limits).get("info")
+    except (BadCoding, TooLarge, ConverterError):
+        return None
+    publisher = hashlib.sha256(orjson.dumps(info, option=orjson.OPT_SORT_KEYS)).digest()
+    lowered = lower_json(plain, limits=limits)
+    if isinstance(lowered, Failure):
+        return None
+    if lowered is not None:
+        return SharedDocument(lowered.offer(lowered.hash), publisher, lowered.gzip)
+    offer = Offer(hash=Hash(content_hash(plain)), provenance=Provenance.NATIVE, size=len(plain))
+    return SharedDocument(offer, publisher, encode_body(plain, Coding.GZIP))

@@ -17,10 +17,9 @@ from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.config.settings import DocumentSettings, Settings
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_aggregator.model.document_check import Summary
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.model.snapshot import DocumentKey, Snapshot, Summary
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 

@@ -13,9 +13,8 @@ from prometheus_client import CollectorRegistry
 from deadline import DEADLINE
 from fakes.reviewer import FakeReviewer
 from running.serving import Running, eventually, request, running
-from specmux_aggregator.auth.guard import RequestGuard
+from specmux_aggregator.auth.guard import RequestGuard, gate_of
 from specmux_aggregator.auth.kubernetes import KubernetesAuthenticator
-from specmux_aggregator.auth.new_guard import gate_of
 from specmux_aggregator.config.settings import AuthSettings, PollingSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 

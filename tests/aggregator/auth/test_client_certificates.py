@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 
 from fakes.reviewer import ACCESS, TOKEN, FakeReviewer, Reviewing, reviewing
 from running.serving import Running, eventually, read_answer, request, running
-from specmux_aggregator.auth.new_guard import gate_of
+from specmux_aggregator.auth.guard import gate_of
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server import listener as server_module

@@ -21,8 +21,8 @@ from fakes.reviewer import ACCESS, TOKEN, Reviewing
 from running.serving import eventually, read_all, request, running
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.authenticator import AuthRequest
+from specmux_aggregator.auth.guard import gate_of
 from specmux_aggregator.auth.kubernetes import STRANGERS, TOKENS, KubernetesAuthenticator
-from specmux_aggregator.auth.new_guard import gate_of
 from specmux_aggregator.auth.reviews import AccessVerdict, TokenVerdict
 from specmux_aggregator.auth.users import User, authenticated_user
 from specmux_aggregator.config.settings import AuthSettings, Settings

@@ -24,9 +24,9 @@ from fakes.reviewer import ACCESS, TOKEN, reviewing
 from running.serving import FakeService, Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
 from specmux_aggregator.auth.authenticator import ALWAYS, ONCE
+from specmux_aggregator.auth.client_certificates import PeerCertificate
+from specmux_aggregator.auth.guard import gate_of
 from specmux_aggregator.auth.kubernetes import ReviewedOfNoProxy, ReviewedPermission, ReviewEntry
-from specmux_aggregator.auth.new_guard import gate_of
-from specmux_aggregator.auth.peer import PeerCertificate
 from specmux_aggregator.auth.users import User
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics

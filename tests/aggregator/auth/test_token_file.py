@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from running.serving import Running, eventually, read_answer, request, running
 from specmux_aggregator.auth import token_file
-from specmux_aggregator.auth.new_guard import gate_of
+from specmux_aggregator.auth.guard import gate_of
 from specmux_aggregator.auth.token_file import BadTokens, parse_tokens
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.errors import InvalidConfig

@@ -16,7 +16,7 @@ from fakes.reviewer import TOKEN, reviewing
 from running.serving import eventually, read_answer, request, running
 from specmux_aggregator.auth import reviews
 from specmux_aggregator.auth.fair_queue import TooManyWait, Turns
-from specmux_aggregator.auth.new_guard import gate_of
+from specmux_aggregator.auth.guard import gate_of
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 

@@ -17,10 +17,8 @@ import pytest
 import zstandard
 
 from specmux_aggregator.backend_sources import oci_layout
-from specmux_aggregator.backend_sources.folder_manifests import FolderManifests
-from specmux_aggregator.backend_sources.layout_files import LayoutFiles
-from specmux_aggregator.backend_sources.manifests import Unreadable
-from specmux_aggregator.backend_sources.oci_layout import Layout
+from specmux_aggregator.backend_sources.manifests import FolderManifests, Unreadable
+from specmux_aggregator.backend_sources.oci_layout import Layout, LayoutFiles
 from specmux_aggregator.errors import UnreadableLayout
 from specmux_aggregator.model.failure import Cause, Failure
 

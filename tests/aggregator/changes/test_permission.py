@@ -20,7 +20,7 @@ from data.compared import definition
 from deadline import DEADLINE
 from fakes.cluster import FakeCluster
 from running.service import Client, service
-from specmux_aggregator.auth import peer, token_file
+from specmux_aggregator.auth import client_certificates, token_file
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Feed, Followers
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import (
@@ -151,7 +151,9 @@ async def test_stream_ends_with_its_certificate(
                 if taken == "ca":
                     others.cert_pem.write_to_path(ca_file)
                 else:
-                    monkeypatch.setattr(peer, "time", SimpleNamespace(time=lambda: ends.timestamp() + 1))
+                    monkeypatch.setattr(
+                        client_certificates, "time", SimpleNamespace(time=lambda: ends.timestamp() + 1)
+                    )
                 async with asyncio.timeout(DEADLINE):
                     while await is_let_in():
                         await asyncio.sleep(0.05)

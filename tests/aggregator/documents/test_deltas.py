@@ -21,8 +21,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.workers.built import MadeDelta
-from specmux_aggregator.workers.deltas import DOCUMENT_MAX, make_delta
-from specmux_aggregator.workers.documents import BuildMemo
+from specmux_aggregator.workers.documents import DOCUMENT_MAX, BuildMemo, make_delta
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, PROTOBUF

@@ -19,10 +19,9 @@ from specmux_aggregator.endpoints.health import Pages, SharedBody
 from specmux_aggregator.endpoints.status import ServiceReport, document_checks_json, status_json
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
-from specmux_aggregator.model.document_check import PublishedCheck, Summary
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.model.snapshot import DocumentKey, PublishedCheck, Summary
 from specmux_converters.group_versions import GroupVersion
 
 KEY = GroupVersion("apis/a/v1")

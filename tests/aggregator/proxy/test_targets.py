@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specmux_aggregator.proxy.targets import group_version_of, is_resource, is_swagger, target_fault
+from specmux_aggregator.proxy.routes import group_version_of, is_resource, is_swagger, target_fault
 
 
 @pytest.mark.parametrize(

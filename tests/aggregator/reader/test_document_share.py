@@ -11,16 +11,20 @@ import pytest
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.mounts import NamedFunction
 from specmux_aggregator.reader.process import Unready
 from specmux_aggregator.reader.reader_client import PER_BACKEND, Reading
-from specmux_aggregator.reader.requests import ExplainRequest, ReaderAnswer, SearchRequest
-from specmux_aggregator.workers.built import Unencodable
-from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
+from specmux_aggregator.reader.requests import (
+    WHOLE_SHARE,
+    DocumentShare,
+    ExplainRequest,
+    ReaderAnswer,
+    SearchRequest,
+)
+from specmux_aggregator.workers.built import FileContext, SchemaSource, Unencodable
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.paths import file_wanted_at

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from specmux_aggregator.server.client_addresses import ClientAddresses, address_of
+from specmux_aggregator.server.admission import ClientAddresses, address_of
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ import trustme
 from prometheus_client import CollectorRegistry
 
 from running.serving import BIG, TIERS, Running, eventually, read_all, read_answer, request, running
-from specmux_aggregator.auth.new_guard import gate_of
+from specmux_aggregator.auth.guard import gate_of
 from specmux_aggregator.config.settings import AuthSettings, Settings
 from specmux_aggregator.metrics.instruments import Metrics
 from specmux_aggregator.server import listener as server_module

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from running.request_streams import BENDS, FIELDS, METHODS, TARGETS, VERSIONS
 from sampling import examples
 from specmux_aggregator.server.deciding_head import DECIDING, HEAD_MAX, LINES_MAX, deciding_part
+from specmux_aggregator.server.dispatch import request_of
 from specmux_aggregator.server.incoming import HEADERS_MAX
 from specmux_aggregator.server.refusals import LINE_MAX
-from specmux_aggregator.server.requests import request_of
 
 PLAIN = b"GET /a HTTP/1.1\r\nHost: a\r\nAccept: x\r\n\r\n"
 SMALL = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -10,7 +10,7 @@ from aiohttp.http import HttpRequestParser, RawRequestMessage
 from aiohttp.http_exceptions import BadHttpMessage
 
 from specmux_aggregator.http.messages import Request
-from specmux_aggregator.server.requests import (
+from specmux_aggregator.server.dispatch import (
     BAD_EXPECTATION,
     BAD_HOST,
     BAD_VERSION,

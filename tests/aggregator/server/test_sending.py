@@ -19,7 +19,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
 from specmux_aggregator.server import body_files
 from specmux_aggregator.server.body_files import FILED_MIN, HAS_MEMORY_FILES, BodyFiles
-from specmux_aggregator.server.sending import (
+from specmux_aggregator.server.outgoing import (
     BorrowedSocket,
     lead,
     push,

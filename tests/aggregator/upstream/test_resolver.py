@@ -14,7 +14,7 @@ from specmux_aggregator.config.settings import LimitSettings, PollingSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.upstream.client import BackendClient
-from specmux_aggregator.upstream.resolver import DaemonResolver
+from specmux_aggregator.upstream.connections.addresses import DaemonResolver
 
 
 def test_name_and_numbers_resolve_as_the_system_says() -> None:

@@ -12,8 +12,7 @@ import pytest
 from shared_data import documents, load
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.workers.built import FileBuilt
-from specmux_aggregator.workers.documents import build_file
-from specmux_aggregator.workers.resources import resources_in
+from specmux_aggregator.workers.documents import build_file, resources_in
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 
 from specmux_aggregator.cli import main
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.json_schema_files.requests import FileContext, SchemaSource
 from specmux_aggregator.model.observation import Hash
-from specmux_aggregator.workers.built import Unencodable
+from specmux_aggregator.workers.built import FileContext, SchemaSource, Unencodable
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_schema.paths import file_wanted_at

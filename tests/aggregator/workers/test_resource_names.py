@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.workers.resources import resources_in
+from specmux_aggregator.workers.documents import resources_in
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion
 

@@ -20,7 +20,7 @@ from click.testing import CliRunner, Result
 from data.built_in_swagger import swagger_of
 from deadline import DEADLINE
 from shared_data import DATA, PUBLISHED, SHARED, documents, files, read
-from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import progress
 from specmux_converters import codecs, media_types
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.yaml import to_yaml

@@ -15,7 +15,7 @@ import pytest
 
 from data.explained_documents import bed
 
-PATIENCE = "specmux_aggregator.command_line.progress.PATIENCE"
+PATIENCE = "specmux_aggregator.console.PATIENCE"
 PROGRAM = f"""
 import sys
 from unittest import mock

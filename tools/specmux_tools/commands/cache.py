@@ -25,8 +25,7 @@ from specmux_aggregator.command_line.output import (
     output_option,
     show,
 )
-from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import table, warn, write_error
+from specmux_aggregator.console import progress, table, warn, write_error
 from specmux_aggregator.errors import SourceError, SourceUnreachable
 from specmux_aggregator.exits import FOUND, NO_ANSWER, UNREADABLE, InputPath, exit_code
 from specmux_cache.errors import (

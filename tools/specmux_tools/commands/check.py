@@ -10,8 +10,7 @@ import click
 from specmux_aggregator.command_line.common_options import processors, release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import format_option
-from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import warn
+from specmux_aggregator.console import progress, warn
 from specmux_aggregator.exits import FOUND, NOT_CHECKED, UNREADABLE, fail_on_option, report_errors
 from specmux_converters.counted_nouns import counted
 from specmux_converters.errors import cut

@@ -14,7 +14,7 @@ import orjson
 from specmux_aggregator.command_line.common_options import release_option
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
-from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import progress
 from specmux_aggregator.exits import FOUND, report_errors
 from specmux_converters import codecs, media_types
 from specmux_converters.codecs import messages

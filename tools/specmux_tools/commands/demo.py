@@ -18,10 +18,9 @@ from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.config.settings import ListenSettings, LogSettings, PollingSettings, Settings
 from specmux_aggregator.endpoints.status import is_ready
 from specmux_aggregator.errors import NoBackendReachable
-from specmux_aggregator.event_loop import run_to_the_end
 from specmux_aggregator.exits import report_errors
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
-from specmux_aggregator.process import configure_logging, handle_signals
+from specmux_aggregator.process import configure_logging, handle_signals, run_to_the_end
 from specmux_tools.demo import (
     BOOKS,
     PLANTS,

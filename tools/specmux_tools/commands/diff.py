@@ -10,7 +10,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath, format_option
-from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import progress
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.exits import FOUND, InputPath, fail_on_option, report_errors
 from specmux_converters.errors import ConverterError

@@ -9,7 +9,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import document_format
-from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import progress
 from specmux_aggregator.exits import report_errors
 from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical_pieces

@@ -13,8 +13,7 @@ import orjson
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import WrittenPath
-from specmux_aggregator.command_line.progress import progress
-from specmux_aggregator.console import warn, write_line
+from specmux_aggregator.console import progress, warn, write_line
 from specmux_aggregator.exits import NOT_CHECKED, report_errors
 from specmux_converters.counted_nouns import counted, size
 from specmux_converters.document import Document

@@ -9,7 +9,7 @@ import click
 
 from specmux_aggregator.command_line.lazy_commands import examples
 from specmux_aggregator.command_line.output import Output, WrittenPath, output_option, show
-from specmux_aggregator.command_line.progress import progress
+from specmux_aggregator.console import progress
 from specmux_aggregator.exits import report_errors
 from specmux_aggregator.folders import LAYOUT
 from specmux_converters.counted_nouns import counted, size

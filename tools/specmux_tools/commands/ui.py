@@ -41,8 +41,7 @@ def ui(port: int, browser: bool, source: SourceOptions) -> None:
 
     Exit codes: 0 stopped, 2 usage, 3 unreadable, 4 cannot listen.
     """
-    from specmux_aggregator.event_loop import run_to_the_end
-    from specmux_aggregator.process import run
+    from specmux_aggregator.process import run, run_to_the_end
 
     def started(host: str, bound: int) -> None:
         url = f"http://{host}:{bound}/openapi/ui/"

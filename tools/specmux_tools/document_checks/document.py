@@ -18,7 +18,7 @@ import yaml
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.document_check import Summary
+from specmux_aggregator.model.snapshot import Summary
 from specmux_converters.counted_nouns import counted
 from specmux_converters.crd import build
 from specmux_converters.crd.manifest import shown_name

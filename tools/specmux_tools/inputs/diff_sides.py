@@ -16,7 +16,7 @@ import click
 
 from specmux_aggregator.console import warn
 from specmux_aggregator.exits import UnreadableInput
-from specmux_aggregator.workers.file_names import group_version_of_file
+from specmux_aggregator.folders import group_version_of_file
 from specmux_converters.counted_nouns import list_first
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import orjson
 
-from specmux_aggregator.workers.file_names import group_version_of_file
+from specmux_aggregator.folders import group_version_of_file
 from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.crd import AS_DEFINED, build
 from specmux_converters.document import Document

@@ -13,8 +13,7 @@ from functools import cache
 from traceback import extract_tb
 from typing import Any, Final, TypeVar
 
-from specmux_aggregator.reader.requests import JobFault
-from specmux_aggregator.workers.document_share import WHOLE_SHARE, DocumentShare
+from specmux_aggregator.reader.requests import WHOLE_SHARE, DocumentShare, JobFault
 from specmux_converters.document import Document, parse
 from specmux_converters.errors import ConverterError
 from specmux_converters.group_versions import GroupVersion

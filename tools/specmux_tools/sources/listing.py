@@ -7,13 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final, NoReturn
 
-from specmux_aggregator.folders import LAYOUT, walk_files
-from specmux_aggregator.workers.file_names import (
-    COMPRESSED,
-    KEY,
-    SUFFIXES,
-    group_version_of_file,
-)
+from specmux_aggregator.folders import COMPRESSED, KEY, LAYOUT, SUFFIXES, group_version_of_file, walk_files
 from specmux_cache.errors import BundleError
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.group_versions import GroupVersion

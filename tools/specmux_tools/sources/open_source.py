@@ -166,7 +166,7 @@ def inputs_of(
 
 def is_document_url(url: str) -> bool:
     """Whether it names one document, and not a server."""
-    from specmux_aggregator.workers.file_names import is_document_name
+    from specmux_aggregator.folders import is_document_name
 
     path = url.partition("?")[0].partition("#")[0]
     return is_document_name(path) or any(part in path for part in _ROOT_PATHS)

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from specmux_aggregator.console import warn
-from specmux_aggregator.folders import is_hidden
-from specmux_aggregator.workers.file_names import is_document_name
+from specmux_aggregator.folders import is_document_name, is_hidden
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import cut
 from specmux_tools.sources.options import GIT

@@ -19,9 +19,8 @@ import orjson
 
 from specmux_aggregator.built_in_releases import PublishedDocuments, built_in_releases, published_key
 from specmux_aggregator.errors import NoSource, SourceError, SourceUnreachable
-from specmux_aggregator.folders import walk_files
+from specmux_aggregator.folders import group_version_of_file, is_document_name, walk_files
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
-from specmux_aggregator.workers.file_names import group_version_of_file, is_document_name
 from specmux_cache.access.server_access import ClientAccess
 from specmux_cache.store.disk_store import DiskStore
 from specmux_converters.counted_nouns import counted
