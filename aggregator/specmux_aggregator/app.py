@@ -44,7 +44,6 @@ from specmux_aggregator.parts import (
     schema_files_of,
     schema_routes,
     service_of,
-    state_of,
     swagger_routes,
 )
 from specmux_aggregator.proxy.handler import ProxyHandler
@@ -113,11 +112,16 @@ class App:
         )
         self._proxy_handler = ProxyHandler(self._snapshot, self.metrics, settings, sources.identities)
         self._gate = self._proxy_handler.guard = self._gate_towards(cluster)
-        seen = state_of(
-            published,
-            sources,
+        seen = ServiceState(
+            publisher=published.publisher,
+            representations=published.representations,
+            backends=sources.backends,
+            backend_sets=sources.backend_sets,
+            cluster=sources.cluster,
+            discovery=sources.discovery,
             document_checks=self.document_checks,
             config=self.config,
+            first_look=sources.first_look,
             unread=lambda: self._reading.refused,
         )
         self._deltas = deltas_of(settings, published, self.history)

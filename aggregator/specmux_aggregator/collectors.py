@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from heapq import nlargest
 from operator import itemgetter
-from typing import Protocol
 
 from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -19,6 +18,7 @@ from specmux_aggregator.documents.deltas import DeltaResult, Deltas
 from specmux_aggregator.documents.memory_pressure import MemoryState, MemoryWatch
 from specmux_aggregator.endpoints.health import ServiceState
 from specmux_aggregator.endpoints.service import Service
+from specmux_aggregator.json_schema_files.endpoint import SchemaFiles
 from specmux_aggregator.kubernetes.watch import WatchPhase, WatchState
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
 from specmux_aggregator.model.snapshot import Snapshot
@@ -34,7 +34,7 @@ def register_collectors(
     server: HTTPServer,
     service: Service,
     memory: MemoryWatch,
-    schemas: Files | None,
+    schemas: SchemaFiles | None,
     deltas: Deltas | None,
 ) -> None:
     """Register the collectors of every part that exists."""
@@ -71,25 +71,8 @@ def register_collectors(
     ProcessCollector(registry=registry)
 
 
-class KeptFiles(Protocol):
-    """The part of the endpoint's store that is read."""
-
-    bytes: int
-
-    def __len__(self) -> int: ...
-
-
-class Files(Protocol):
-    """The part of the endpoint that is read."""
-
-    made: int
-
-    @property
-    def kept(self) -> KeptFiles: ...
-
-
 class SchemaCollector:
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: SchemaFiles) -> None:
         self._files = files
 
     def collect(self) -> Iterator[Metric]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
-from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.new_refresher import Refreshers
@@ -32,7 +31,6 @@ from specmux_aggregator.documents.deltas import Deltas
 from specmux_aggregator.documents.prefetch import DocumentPrefetch
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.documents.representations import Representations
-from specmux_aggregator.endpoints.health import ConfigState, ServiceState
 from specmux_aggregator.endpoints.openapi_v2 import PATH as SWAGGER_PATH
 from specmux_aggregator.endpoints.openapi_v2 import ROUTE as SWAGGER_ROUTE
 from specmux_aggregator.endpoints.openapi_v2 import MergedSwagger
@@ -50,7 +48,6 @@ from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
 from specmux_aggregator.upstream.body_budget import BODIES, BodyBudget
 from specmux_aggregator.upstream.credentials import Identities
 from specmux_aggregator.workers.worker import Worker
-from specmux_converters.group_versions import GroupVersion
 
 if TYPE_CHECKING:  # imported where there is a cluster
     from specmux_aggregator.kubernetes.source import ClusterSource
@@ -311,28 +308,6 @@ def service_of(
         is_private=settings.auth.is_private,
         first_look=sources.first_look,
         deltas=deltas,
-    )
-
-
-def state_of(
-    published: PublishedParts,
-    sources: Sources,
-    *,
-    document_checks: DocumentChecks | None,
-    config: ConfigState,
-    unread: Callable[[], Mapping[GroupVersion, str]],
-) -> ServiceState:
-    return ServiceState(
-        publisher=published.publisher,
-        representations=published.representations,
-        backends=sources.backends,
-        backend_sets=sources.backend_sets,
-        cluster=sources.cluster,
-        discovery=sources.discovery,
-        document_checks=document_checks,
-        config=config,
-        first_look=sources.first_look,
-        unread=unread,
     )
 
 

@@ -9,9 +9,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from specmux_aggregator.aggregation.ownership import merge
+from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import BackendName
@@ -33,13 +34,6 @@ REST = 4.0
 """Pause before the next publication, as a multiple of the duration of the last one."""
 
 
-class PublicationArchive(Protocol):
-    """Storage that outlives the process."""
-
-    def remember(self, observation: Observation, bodies: Mapping[GroupVersion, bytes]) -> None:
-        """Store what was published; returns at once."""
-
-
 class Publisher:
     """Owns the observations of all backends and the Snapshot made of them."""
 
@@ -48,7 +42,7 @@ class Publisher:
         representations: Representations,
         *,
         timed: Callable[[str, str, float], None],
-        archive: PublicationArchive | None = None,
+        archive: StateDirectory | None = None,
     ) -> None:
         """``archive`` receives everything that is published."""
         self._representations = representations

@@ -7,7 +7,7 @@ documents.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.api_discovery.backend_knowledge import (
     BackendListings,
@@ -15,7 +15,7 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
     Outcome,
     UnconfirmedResources,
 )
-from specmux_aggregator.documents.repository import Obtained
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.failure import Cause, Failure, build_failure
@@ -27,7 +27,7 @@ from specmux_aggregator.workers.built import Unencodable
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits as DocumentLimits
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_converters.media_types import JSON, MediaType
+from specmux_converters.media_types import JSON
 from specmux_converters.resources import Resources
 
 if TYPE_CHECKING:  # imported in the worker process alone
@@ -42,16 +42,10 @@ CONCURRENT: Final = 8
 """Documents of a dead backend that are sought at a time."""
 
 
-class DocumentSource(Protocol):
-    """Supplies the bytes of documents (documents.repository)."""
-
-    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
-
-
 class Synthesis:
     """Derives the discovery of one backend."""
 
-    def __init__(self, documents: DocumentSource, worker: Worker, *, limits: DocumentLimits) -> None:
+    def __init__(self, documents: DocumentRepository, worker: Worker, *, limits: DocumentLimits) -> None:
         self._documents = documents
         self._worker = worker
         self._limits = limits

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers, seen_of
+from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.backend_sources.servers import ServerSet
 from specmux_aggregator.backend_sources.shared_documents import SharedDocuments
 from specmux_aggregator.errors import WorkerFailed
@@ -353,4 +353,8 @@ class HTTPOrigin:
             return built
         self._swagger_etag = payload.etag
         self._has_delivered = True
-        return seen_of(BackendKind.V2, built)
+        return BackendOffers(
+            BackendKind.V2,
+            {item.group_version: item.offer for item in built},
+            {item.group_version: item.gzip for item in built if item.gzip is not None},
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -10,7 +10,6 @@ from specmux_aggregator.model.backend import BackendKind
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Offer
 from specmux_aggregator.model.server_union import BackendServer
-from specmux_aggregator.workers.built import BuiltDocument
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import Resources
 
@@ -41,23 +40,3 @@ class UnchangedOffers:
 
 
 Outcome = BackendOffers | UnchangedOffers | Failure
-
-
-def seen_of(
-    dialect: BackendKind,
-    built: Iterable[BuiltDocument],
-    *,
-    notes: tuple[str, ...] = (),
-    seconds: Mapping[GroupVersion, float] | None = None,
-    resources: Mapping[GroupVersion, Resources] | None = None,
-) -> BackendOffers:
-    """An outcome of documents that were built here."""
-    documents = tuple(built)
-    return BackendOffers(
-        dialect,
-        {item.group_version: item.offer for item in documents},
-        {item.group_version: item.gzip for item in documents if item.gzip is not None},
-        notes,
-        seconds or {},
-        resources or {},
-    )

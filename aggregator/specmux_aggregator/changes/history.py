@@ -32,7 +32,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import orjson
 
@@ -49,7 +49,9 @@ from specmux_aggregator.changes.entries import (
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS, Followers
 from specmux_aggregator.changes.log import ChangeLog
 from specmux_aggregator.config.settings import ChangeSettings
-from specmux_aggregator.documents.repository import CodedBody, recode
+from specmux_aggregator.documents.archive import StateDirectory
+from specmux_aggregator.documents.repository import recode
+from specmux_aggregator.documents.representations import CodedBody
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge
 from specmux_aggregator.http.messages import Coding
@@ -81,24 +83,6 @@ LOOK: Final = 1.0
 """Seconds between two looks whether the first check of backends is over."""
 
 
-class ChangeArchive(Protocol):
-    """Storage of entries and documents that outlives the process."""
-
-    async def keep_change(self, name: str, number: int, body: bytes) -> None: ...
-
-    def drop_change(self, name: str, number: int) -> None: ...
-
-    def keep_published(self, body: bytes) -> None: ...
-
-    def keep_beginning(self, at: float) -> None: ...
-
-    def keep_document(self, name: str, hash: str, body: bytes) -> None: ...
-
-    async def recall_changes(self) -> tuple[list[bytes], bytes | None, float | None]: ...
-
-    async def recall_document(self, name: str, hash: str) -> bytes | None: ...
-
-
 class History:
     """The change log of one service. Lives on one event loop, from ``start`` to ``close``."""
 
@@ -106,7 +90,7 @@ class History:
         self,
         settings: ChangeSettings,
         worker: Worker,
-        archive: ChangeArchive | None,
+        archive: StateDirectory | None,
         *,
         held: Callable[[DocumentKey], CodedBody | None],
         obtain: Callable[[DocumentKey], Awaitable[bytes | None]],

@@ -32,12 +32,7 @@ def _setting(
 
     ``short``: another flag for it, where people know the setting by that name.
     """
-    limits = {
-        "at_least": at_least,
-        "at_most": at_most,
-        "choices": choices,
-        "short": short,
-    }
+    limits = {"at_least": at_least, "at_most": at_most, "choices": choices, "short": short}
     return field(default=default, metadata={"doc": doc, **limits})
 
 

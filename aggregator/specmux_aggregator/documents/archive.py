@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 import orjson
 
 from specmux_aggregator.config.settings import Settings
-from specmux_aggregator.documents.repository import CodedBody
+from specmux_aggregator.documents.representations import CodedBody
 from specmux_aggregator.http.content_codings import decode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName

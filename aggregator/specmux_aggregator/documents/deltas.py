@@ -34,7 +34,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.config.settings import DictionarySettings
-from specmux_aggregator.documents.repository import CodedBody
+from specmux_aggregator.documents.representations import CodedBody
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.http.dictionaries import OfferedDictionary
 from specmux_aggregator.model.observation import Hash

@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from specmux_aggregator.backend_sources.origin import Origin
-from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.documents.archive import StateDirectory
+from specmux_aggregator.documents.representations import CodedBody, Representations
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.content_codings import decode_body, encode_body
 from specmux_aggregator.http.messages import Coding
@@ -52,26 +53,8 @@ PAUSE: Final = 10
 it ends their worker."""
 
 
-@dataclass(frozen=True, slots=True)
-class CodedBody:
-    """Bytes with their content coding."""
-
-    coding: Coding
-    body: bytes
-
-
 Made = CodedBody | Failure | MovedDocument | Unencodable
 Obtained = bytes | Failure | MovedDocument | Unencodable
-
-
-class DocumentArchive(Protocol):
-    """Storage of documents that outlives the process (archive.py)."""
-
-    async def load(self, key: DocumentKey) -> bytes | None: ...
-
-    async def has(self, key: DocumentKey) -> bool: ...
-
-    def save(self, key: DocumentKey, json: CodedBody) -> None: ...
 
 
 class DocumentRepository:
@@ -82,7 +65,7 @@ class DocumentRepository:
         self,
         representations: Representations,
         worker: Worker,
-        archive: DocumentArchive | None,
+        archive: StateDirectory | None,
         *,
         origin_of: Callable[[BackendName], Origin | None],
         limits: DocumentLimits,

@@ -19,6 +19,14 @@ Form = tuple[MediaType, Coding]
 
 
 @dataclass(frozen=True, slots=True)
+class CodedBody:
+    """Bytes with their content coding."""
+
+    coding: Coding
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Contents of the store, for metrics and /status."""
 

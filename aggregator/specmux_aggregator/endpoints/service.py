@@ -18,8 +18,8 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.api_discovery.encoded_directory import CORE_PATH, GROUPS_PATH, PendingAnswer
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.documents.deltas import Deltas
-from specmux_aggregator.documents.repository import CodedBody, DocumentRepository
-from specmux_aggregator.documents.representations import Representations
+from specmux_aggregator.documents.repository import DocumentRepository
+from specmux_aggregator.documents.representations import CodedBody, Representations
 from specmux_aggregator.endpoints.discovery import decide as discover
 from specmux_aggregator.endpoints.not_found import (
     FIRST_LOOK_STEP,

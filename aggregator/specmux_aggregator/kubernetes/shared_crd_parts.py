@@ -9,9 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
-from specmux_aggregator.documents.repository import Obtained
+from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.kubernetes.cluster_backends import APISERVER
@@ -23,7 +23,7 @@ from specmux_aggregator.workers.worker import Worker
 from specmux_converters.crd import BUNDLED, Templates
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import JSON, MediaType
+from specmux_converters.media_types import JSON
 
 if TYPE_CHECKING:  # imported in the worker process alone
     from specmux_aggregator.workers.documents import read_templates
@@ -42,18 +42,12 @@ PAUSES: Final = (1.0, 5.0, 15.0, 60.0)
 """Seconds between attempts to get the document."""
 
 
-class TemplateDocuments(Protocol):
-    """Supplies the bytes of documents (documents.repository)."""
-
-    async def obtain(self, key: DocumentKey, media_type: MediaType, coding: Coding) -> Obtained: ...
-
-
 class ClusterTemplates:
     """Follows the apiserver's publications. ``changed`` is called when the templates change."""
 
     def __init__(
         self,
-        documents: TemplateDocuments,
+        documents: DocumentRepository,
         worker: Worker,
         *,
         limits: Limits,

@@ -10,9 +10,10 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from specmux_aggregator.config.settings import KubernetesSettings
+from specmux_aggregator.documents.archive import StateDirectory
 from specmux_aggregator.kubernetes.api_client import ApiClient
 from specmux_aggregator.kubernetes.api_services import APIService, read_api_services, recall, write_note
 from specmux_aggregator.kubernetes.cluster_backends import (
@@ -104,14 +105,6 @@ PROBLEMS_NAMED: Final = 50
 """Problems of one cluster that are named; further ones are counted."""
 
 
-class ServiceNotes(Protocol):
-    """Notes about a cluster that outlive the process."""
-
-    async def recall(self, backend: Backend, path: str) -> bytes | None: ...
-
-    def note(self, backend: Backend, path: str, body: bytes) -> None: ...
-
-
 class ClusterSource:
     """Follows one cluster until cancelled.
 
@@ -129,7 +122,7 @@ class ClusterSource:
         changed: Callable[[], None],
         templates: ClusterTemplates,
         wake: Callable[[BackendName], None],
-        notes: ServiceNotes | None,
+        notes: StateDirectory | None,
         timing: Timing,
     ) -> None:
         self.server = client.server

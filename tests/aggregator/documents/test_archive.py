@@ -14,7 +14,7 @@ import pytest
 
 from running.service import backend
 from specmux_aggregator.documents.archive import MANIFEST_FORMAT, StateDirectory, manifest_json, read_manifest
-from specmux_aggregator.documents.repository import CodedBody
+from specmux_aggregator.documents.representations import CodedBody
 from specmux_aggregator.http.content_codings import encode_body
 from specmux_aggregator.http.messages import Coding
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts

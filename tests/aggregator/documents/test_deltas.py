@@ -13,7 +13,7 @@ from data.deltas import FILLER
 from deadline import DEADLINE
 from specmux_aggregator.config.settings import DictionarySettings
 from specmux_aggregator.documents.deltas import JOBS_MAX, DeltaResult, Deltas
-from specmux_aggregator.documents.repository import CodedBody
+from specmux_aggregator.documents.representations import CodedBody
 from specmux_aggregator.errors import NoWorker, WorkerFailed
 from specmux_aggregator.http.dictionaries import OfferedDictionary, use_as_dictionary
 from specmux_aggregator.http.messages import Coding
