@@ -22,6 +22,7 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.api_discovery.synthesis import Synthesis
 from specmux_aggregator.api_discovery.watch import discovery_of
+from specmux_aggregator.auth.token_file import TokenFile
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.metrics import ChangeMetrics
@@ -37,8 +38,7 @@ from specmux_aggregator.endpoints.openapi_v2 import MergedSwagger
 from specmux_aggregator.endpoints.routes import Route, RouteTable
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.json_schema_files.answers import PREFIX, ROUTE, SchemaAccess
-from specmux_aggregator.json_schema_files.endpoint import SchemaFiles
-from specmux_aggregator.json_schema_files.tokens import PathTokens
+from specmux_aggregator.json_schema_files.endpoint import SchemaFiles, parse_path_tokens
 from specmux_aggregator.metrics.instruments import Metrics, count_check
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Failure
@@ -269,7 +269,9 @@ def schema_files_of(settings: Settings, published: PublishedParts, sources: Sour
         access=SchemaAccess(is_private=not is_open, is_anonymous=is_open, base=wanted.base_url or ""),
         max_bytes=wanted.max_bytes,
         release=lambda: wanted.release if wanted.release is not None else version(),
-        tokens=None if wanted.token_file is None else PathTokens(wanted.token_file),
+        tokens=None
+        if wanted.token_file is None
+        else TokenFile(wanted.token_file, parse_path_tokens, setting="schemas.token_file"),
     )
 
 

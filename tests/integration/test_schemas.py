@@ -16,9 +16,10 @@ import zstandard
 from click.testing import CliRunner
 
 from running.service import Client, backend, directory, service
+from specmux_aggregator.auth.token_file import TokenFile
 from specmux_aggregator.config.settings import AuthSettings, LogSettings, SchemaSettings
 from specmux_aggregator.errors import InvalidConfig
-from specmux_aggregator.json_schema_files.tokens import PathTokens
+from specmux_aggregator.json_schema_files.endpoint import parse_path_tokens
 from specmux_converters.json_schema.catalogue import LAYOUTS
 from specmux_tools.commands.schemas import schemas
 
@@ -226,7 +227,7 @@ async def test_a_token_in_the_path_is_never_logged(tmp_path: Path, caplog: pytes
 
 
 async def test_the_file_of_tokens_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("specmux_aggregator.json_schema_files.tokens.INTERVAL", 0.02)
+    monkeypatch.setattr("specmux_aggregator.auth.token_file.INTERVAL", 0.02)
     file = tmp_path / "paths"
     file.write_text(f"{TOKEN}\n")
     other = "b" * 20
@@ -256,7 +257,7 @@ async def test_the_file_of_tokens_is_read_again(tmp_path: Path, monkeypatch: pyt
 def test_a_file_of_tokens_that_protects_nothing_is_refused(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "paths").write_text(text)
     with pytest.raises(InvalidConfig, match=reason):
-        PathTokens(tmp_path / "paths")
+        TokenFile(tmp_path / "paths", parse_path_tokens, setting="schemas.token_file")
 
 
 async def test_what_is_remembered_of_requests_is_bounded(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import asyncio
 import csv
 import logging
 import secrets
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +39,7 @@ class BadTokens(ValueError):
 
 
 class Tokens:
-    """The tokens of one reading of the file: permission while that reading is in force."""
+    """The tokens of one reading of a file: permission while that reading is in force."""
 
     __slots__ = ("_digests", "_key", "is_in_force")
 
@@ -58,24 +58,61 @@ class Tokens:
         return self.is_in_force
 
 
+class TokenFile:
+    """The tokens of a file, read again when its content changes. ``parse`` raises ValueError, which repeats
+    no token; content that is incomplete or invalid changes nothing."""
+
+    def __init__(
+        self, path: Path, parse: Callable[[bytes], Iterable[str]], *, setting: str, label: str = ""
+    ) -> None:
+        """``label``: what log lines begin with, if not ``setting``. Raises InvalidConfig if the file is
+        unusable at the start. Blocks on the file."""
+        self._path = path
+        self._parse = parse
+        self._label = label or setting
+        self._key = secrets.token_bytes(32)
+        try:
+            self._content = read_small(path)
+            self.current = Tokens(self._key, parse(self._content))
+        except (UnreadableFile, ValueError) as error:
+            raise InvalidConfig(str(error), where=f"{setting}: {path}") from error
+
+    async def run(self, complain: Callable[[str | None], None] = lambda _: None) -> None:
+        """Read the file again whenever it changes; forever. ``complain`` gets the fault of each reading."""
+        before, complaint = self._content, None
+        while True:
+            await asyncio.sleep(INTERVAL)
+            said = complaint
+            try:
+                content = await asyncio.to_thread(read_small, self._path)
+                if content == before and content != self._content:
+                    tokens = Tokens(self._key, self._parse(content))
+                    self.current.is_in_force = False
+                    self.current, self._content = tokens, content
+                    logger.info("%s: %s read", self._label, counted(len(tokens), "token"))
+                before = content
+                said = None if content == self._content else said
+            except (UnreadableFile, ValueError) as error:
+                said = str(error)
+            if said is not None and said != complaint:
+                logger.warning(
+                    "%s: %s: %s; the tokens read before stay in use", self._label, self._path, said
+                )
+            complaint = said
+            complain(said)
+
+
 class TokenFileAuthenticator:
     """Permission by the tokens of one file."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        """Raises InvalidConfig if the file is unusable at the start. Blocks on the file."""
-        self._path = path
+        """As ``TokenFile``."""
+        self._file = TokenFile(path, parse_tokens, setting="auth.token_file", label="authentication")
         self._metrics = metrics
-        self._key = secrets.token_bytes(32)
-        try:
-            self._content = read_small(path)
-            self._tokens = Tokens(self._key, parse_tokens(self._content))
-        except (UnreadableFile, BadTokens) as error:
-            raise InvalidConfig(str(error), where=f"auth.token_file: {path}") from error
-        self._complaint: str | None = None
         self._metrics.auth.is_up.set(1)
 
     def permits(self, asked: AuthRequest) -> Permission | None:
-        return self._tokens if self._refuse_request(asked) is None else None
+        return self._file.current if self._refuse_request(asked) is None else None
 
     async def refuse(self, asked: AuthRequest) -> AuthRefusal | None:
         return self._refuse_request(asked)
@@ -84,23 +121,7 @@ class TokenFileAuthenticator:
         return None
 
     async def run(self) -> None:
-        """Read the file again whenever it changes; forever."""
-        before = self._content
-        while True:
-            await asyncio.sleep(INTERVAL)
-            try:
-                content = await asyncio.to_thread(read_small, self._path)
-                if content == before and content != self._content:
-                    tokens = Tokens(self._key, parse_tokens(content))
-                    self._tokens.is_in_force = False
-                    self._tokens, self._content = tokens, content
-                    logger.info("authentication: %s read", counted(len(tokens), "token"))
-                before = content
-            except (UnreadableFile, BadTokens) as error:
-                self._complain(str(error))
-            else:
-                if content == self._content:
-                    self._complain(None)
+        await self._file.run(lambda fault: self._metrics.auth.is_up.set(0 if fault else 1))
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -109,15 +130,7 @@ class TokenFileAuthenticator:
         token = bearer_token(asked.message.headers.getall(AUTHORIZATION, []))
         if isinstance(token, AuthRefusal):
             return token
-        return None if token in self._tokens else _BAD_TOKEN
-
-    def _complain(self, complaint: str | None) -> None:
-        if complaint is not None and complaint != self._complaint:
-            logger.warning(
-                "authentication: %s: %s; the tokens read before stay in use", self._path, complaint
-            )
-        self._complaint = complaint
-        self._metrics.auth.is_up.set(0 if complaint else 1)
+        return None if token in self._file.current else _BAD_TOKEN
 
 
 def parse_tokens(content: bytes) -> frozenset[str]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
+from specmux_aggregator.auth.token_file import INTERVAL, TokenFile
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -27,7 +28,6 @@ from specmux_aggregator.json_schema_files.answers import (
     tree_of,
     without_kind,
 )
-from specmux_aggregator.json_schema_files.tokens import INTERVAL, PathTokens
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.mounts import JSON_SCHEMAS, NamedFunction
@@ -43,6 +43,8 @@ MISSING_MAX: Final = 4096
 """Names of files known not to exist that are cached."""
 
 _JSON_SCHEMA: Final[NamedFunction[..., bytes | Unencodable | None]] = NamedFunction(JSON_SCHEMAS)
+
+TOKEN_SHORTEST: Final = 16
 
 DECISIONS_MAX: Final = 4096
 """Requests whose answer is cached, without its body."""
@@ -113,7 +115,7 @@ class SchemaFiles:
         access: SchemaAccess,
         max_bytes: int,
         release: Callable[[], str | None],
-        tokens: PathTokens | None = None,
+        tokens: TokenFile | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._documents = documents
@@ -190,7 +192,7 @@ class SchemaFiles:
         path = request.path
         if path.startswith(TOKEN_PREFIX):
             token, _, path = path.removeprefix(TOKEN_PREFIX).partition("/")
-            if self.tokens is None or not self.tokens.knows(token):
+            if self.tokens is None or token not in self.tokens.current:
                 return plain_answer(request, 404, _NO_TOKEN, access=self._access)
         else:
             path = path.removeprefix(PREFIX)
@@ -268,3 +270,19 @@ class SchemaFiles:
         self.made += 1
         self.kept.put(etag, made)
         return etag, made
+
+
+def parse_path_tokens(content: bytes) -> list[str]:
+    """Tokens in paths, one per line, for programs such as editors that cannot send credentials. Raises
+    ValueError, which repeats no token."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    tokens = [line.strip() for line in text.splitlines() if line.strip()]
+    if not tokens:
+        raise ValueError("has no token")
+    for number, token in enumerate(tokens, 1):
+        if len(token) < TOKEN_SHORTEST or not token.isascii() or not token.isalnum():
+            raise ValueError(f"token {number}: want {TOKEN_SHORTEST} letters or digits or more")
+    return tokens

@@ -45,12 +45,20 @@ class SwaggerCopy:
     body: bytes
 
 
-class SwaggerBody:
-    """The body of one answer on its way to a client: bounded, and copied if the document is a new one."""
+_Copying = tuple[_Server, MediaType, SwaggerCopy]
+"""The form of a backend that is copied, and the copy without its body."""
 
-    def __init__(self, max_bytes: int, copying: SwaggerCopying | None) -> None:
+
+class SwaggerBody:
+    """The body of one answer on its way to a client: bounded, and copied if the document is a new one.
+
+    A form of a backend has one copy in the making at a time, so slow clients hold no more memory."""
+
+    def __init__(self, copies: SwaggerCopies, max_bytes: int, copying: _Copying | None) -> None:
+        self._copies = copies
         self._max_bytes = max_bytes
         self._copying = copying
+        self._pieces: list[bytes] = []
         self._size = 0
 
     def take(self, piece: bytes) -> Failure | None:
@@ -59,33 +67,20 @@ class SwaggerBody:
         if self._size > self._max_bytes:
             return too_large(self._max_bytes)
         if self._copying is not None:
-            self._copying.pieces.append(piece)
+            self._pieces.append(piece)
         return None
 
     async def end(self, *, is_whole: bool) -> None:
         """Keep the copy if the body is whole."""
-        if self._copying is not None:
-            await self._copying.end(is_whole=is_whole)
-
-
-class SwaggerCopying:
-    """A copy in the making; a form of a backend has one at a time, so slow clients hold no more memory."""
-
-    def __init__(self, copies: SwaggerCopies, server: _Server, media_type: MediaType, head: SwaggerCopy):
-        self.pieces: list[bytes] = []
-        self._copies = copies
-        self._server = server
-        self._media_type = media_type
-        self._head = head
-
-    async def end(self, *, is_whole: bool) -> None:
+        if self._copying is None:
+            return
+        server, media_type, head = self._copying
         try:
             if is_whole:
-                head, body = self._head, b"".join(self.pieces)
-                copy = await asyncio.to_thread(_compact, head, body)
-                self._copies.keep(self._server, self._media_type, copy)
+                copy = await asyncio.to_thread(_compact, head, b"".join(self._pieces))
+                self._copies.keep(server, media_type, copy)
         finally:
-            self._copies.end_copying(self._server, self._media_type)
+            self._copies.end_copying(server, media_type)
 
 
 class SwaggerCopies:
@@ -119,9 +114,9 @@ class SwaggerCopies:
             and (server, media_type) not in self._making
         ):
             head = SwaggerCopy(content_type, ETag(etag or ""), Coding(coding), b"")
-            copying = SwaggerCopying(self, server, media_type, head)
+            copying = server, media_type, head
             self._making.add((server, media_type))
-        return SwaggerBody(self._max_bytes, copying)
+        return SwaggerBody(self, self._max_bytes, copying)
 
     def keep(self, server: _Server, media_type: MediaType, copy: SwaggerCopy) -> None:
         self._kept.setdefault(server, {})[media_type] = copy
