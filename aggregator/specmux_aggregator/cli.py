@@ -73,9 +73,7 @@ SECTIONS: Final = {
         ),
     },
     "Other": {
-        "completion": LazyCommand(
-            f"{_COMMANDS}.completion:completion", "Print the completion script of a shell."
-        ),
+        "completion": LazyCommand(f"{_COMMANDS}.help:completion", "Print the completion script of a shell."),
         "help": LazyCommand(f"{_COMMANDS}.help:show_help", "Print the help of a command."),
         "version": LazyCommand(f"{_COMMANDS}.help:print_version", "Print the version."),
     },

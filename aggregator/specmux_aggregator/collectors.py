@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from heapq import nlargest
 from operator import itemgetter
+from typing import TYPE_CHECKING
 
 from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -19,11 +20,13 @@ from specmux_aggregator.documents.memory_pressure import MemoryState, MemoryWatc
 from specmux_aggregator.endpoints.health import ServiceState
 from specmux_aggregator.endpoints.service import Service
 from specmux_aggregator.json_schema_files.endpoint import SchemaFiles
-from specmux_aggregator.kubernetes.watch import WatchPhase, WatchState
 from specmux_aggregator.metrics.instruments import Metrics, StateCollector
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_aggregator.server.listener import HTTPServer
 from specmux_aggregator.server.metrics import RequestCollector
+
+if TYPE_CHECKING:  # loaded for a cluster alone
+    from specmux_aggregator.kubernetes.watch import WatchState
 
 
 def register_collectors(
@@ -51,8 +54,6 @@ def register_collectors(
         )
     )
     if cluster is not None:
-        from specmux_aggregator.collectors import SourceCollector
-
         registry.register(SourceCollector(lambda: cluster.watches))
     registry.register(RequestCollector(server.stats.snapshot, moved=lambda: service.moved))
     registry.register(LimitCollector(settings, memory=lambda: memory.state))
@@ -134,7 +135,7 @@ class SourceCollector:
             "specmux_source_watch_restarts", "Watches after the first one.", labels=["resource"]
         )
         for name, state in self._watches().items():
-            up.add_metric([name], float(state.phase is WatchPhase.SYNCED))
+            up.add_metric([name], float(state.is_synced))
             objects.add_metric([name], state.objects)
             if state.heard_at is not None:
                 age.add_metric([name], time.monotonic() - state.heard_at)

@@ -106,6 +106,10 @@ class WatchState:
     restarts: int
     """Watches opened after the first one."""
 
+    @property
+    def is_synced(self) -> bool:
+        return self.phase is WatchPhase.SYNCED
+
 
 class Watch:
     """Follows one resource until it is cancelled.
