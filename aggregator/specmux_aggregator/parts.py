@@ -22,7 +22,7 @@ from specmux_aggregator.aggregation.refresher import Refresher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.api_discovery.synthesis import Synthesis
 from specmux_aggregator.api_discovery.watch import discovery_of
-from specmux_aggregator.auth.token_file import TokenFile
+from specmux_aggregator.auth.token_file import FollowedTokenFile
 from specmux_aggregator.changes.events import MOST_OF_ADDRESS
 from specmux_aggregator.changes.history import History
 from specmux_aggregator.changes.metrics import ChangeMetrics
@@ -271,7 +271,7 @@ def schema_files_of(settings: Settings, published: PublishedParts, sources: Sour
         release=lambda: wanted.release if wanted.release is not None else version(),
         tokens=None
         if wanted.token_file is None
-        else TokenFile(wanted.token_file, parse_path_tokens, setting="schemas.token_file"),
+        else FollowedTokenFile(wanted.token_file, parse_path_tokens, setting="schemas.token_file"),
     )
 
 

@@ -16,7 +16,7 @@ import zstandard
 from click.testing import CliRunner
 
 from running.service import Client, backend, directory, service
-from specmux_aggregator.auth.token_file import TokenFile
+from specmux_aggregator.auth.token_file import FollowedTokenFile
 from specmux_aggregator.config.settings import AuthSettings, LogSettings, SchemaSettings
 from specmux_aggregator.errors import InvalidConfig
 from specmux_aggregator.json_schema_files.endpoint import parse_path_tokens
@@ -257,7 +257,7 @@ async def test_the_file_of_tokens_is_read_again(tmp_path: Path, monkeypatch: pyt
 def test_a_file_of_tokens_that_protects_nothing_is_refused(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "paths").write_text(text)
     with pytest.raises(InvalidConfig, match=reason):
-        TokenFile(tmp_path / "paths", parse_path_tokens, setting="schemas.token_file")
+        FollowedTokenFile(tmp_path / "paths", parse_path_tokens, setting="schemas.token_file")
 
 
 async def test_what_is_remembered_of_requests_is_bounded(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ class Tokens:
         return self.is_in_force
 
 
-class TokenFile:
+class FollowedTokenFile:
     """The tokens of a file, read again when its content changes. ``parse`` raises ValueError, which repeats
     no token; content that is incomplete or invalid changes nothing."""
 
@@ -106,8 +106,8 @@ class TokenFileAuthenticator:
     """Permission by the tokens of one file."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        """As ``TokenFile``."""
-        self._file = TokenFile(path, parse_tokens, setting="auth.token_file", label="authentication")
+        """As ``FollowedTokenFile``."""
+        self._file = FollowedTokenFile(path, parse_tokens, setting="auth.token_file", label="authentication")
         self._metrics = metrics
         self._metrics.auth.is_up.set(1)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from specmux_aggregator.auth.token_file import INTERVAL, TokenFile
+from specmux_aggregator.auth.token_file import INTERVAL, FollowedTokenFile
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding, ETag, Request
@@ -115,7 +115,7 @@ class SchemaFiles:
         access: SchemaAccess,
         max_bytes: int,
         release: Callable[[], str | None],
-        tokens: TokenFile | None = None,
+        tokens: FollowedTokenFile | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._documents = documents
