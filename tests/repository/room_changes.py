@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -24,8 +26,9 @@ def folder_of(module: str) -> str:
     return module if is_folder else module.rpartition(".")[0]
 
 
-def count_changes(arguments: list[str]) -> Counter[tuple[str, str]]:
-    """The calls by caller's and called folder. Imports are no calls."""
+@contextmanager
+def changes_counted() -> Iterator[Counter[tuple[str, str]]]:
+    """Meanwhile and in this thread, the calls by caller's and called folder. Imports are no calls."""
     found: Counter[tuple[str, str]] = Counter()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
@@ -39,9 +42,14 @@ def count_changes(arguments: list[str]) -> Counter[tuple[str, str]]:
 
     sys.setprofile(note)
     try:
-        main(arguments, standalone_mode=False)
+        yield found
     finally:
         sys.setprofile(None)
+
+
+def count_changes(arguments: list[str]) -> Counter[tuple[str, str]]:
+    with changes_counted() as found:
+        main(arguments, standalone_mode=False)
     return found
 
 

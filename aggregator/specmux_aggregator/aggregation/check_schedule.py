@@ -69,14 +69,12 @@ def after(
                 failure=None,
                 attempted=last.attempted or not is_partial,
                 notes=notes,
-                resources=resources,
                 servers=servers,
             )
-            if seen == last:
-                return last
+            if seen != last:
+                return replace(seen, resources=resources, changed_at=now)
             # After a restart the same documents are known again; that is no change.
-            is_known = replace(seen, resources=last.resources) == last
-            return seen if is_known else replace(seen, changed_at=now)
+            return last if resources == last.resources else replace(last, resources=resources)
 
 
 def _missing_since(last: Observation, monotonic: float) -> Mapping[GroupVersion, float]:

@@ -25,6 +25,7 @@ backend delays no other.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 import time
@@ -171,7 +172,7 @@ class Refresher:
         parent, self._trace_parent = self._trace_parent, None
         try:
             started = self._clock()
-            with trace_request(() if parent is None else (parent,)):
+            with contextlib.nullcontext() if parent is None else trace_request((parent,)):
                 outcome = await self._outcome()
             await self._take(started, outcome)
         finally:
@@ -300,13 +301,14 @@ def _log_change(last: Observation, now: Observation) -> None:
             counted(len(now.offers), "group-version"),
             ", ".join(missing[:5]),
         )
-    elif last.offers != now.offers:
+    else:
         added, gone = now.offers.keys() - last.offers.keys(), last.offers.keys() - now.offers.keys()
         changed = [key for key in last.offers.keys() - gone if last.offers[key] != now.offers[key]]
         counts = ((added, "added"), (changed, "changed"), (gone, "removed"))
-        logger.info(
-            "backend %s: OpenAPI specs: %s; %s now",
-            name,
-            ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys),
-            counted(len(now.offers), "group-version"),
-        )
+        if said := ", ".join(f"{len(keys)} {word}" for keys, word in counts if keys):
+            logger.info(
+                "backend %s: OpenAPI specs: %s; %s now",
+                name,
+                said,
+                counted(len(now.offers), "group-version"),
+            )
