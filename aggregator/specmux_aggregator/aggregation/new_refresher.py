@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from specmux_aggregator.aggregation.loop import Pace
 from specmux_aggregator.aggregation.refresher import DocumentsFollower, Publish, Refresher
+from specmux_aggregator.backend_sources.directory import FolderOrigin
 from specmux_aggregator.backend_sources.files import DocumentFiles, Folder
-from specmux_aggregator.backend_sources.folder import FolderOrigin
 from specmux_aggregator.backend_sources.origin import Origin
 from specmux_aggregator.backend_sources.outcome import Outcome
 from specmux_aggregator.config.settings import LimitSettings, PollingSettings, Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import field, replace
 
 from specmux_aggregator.api_discovery.parsing import (
     BadList,
@@ -108,16 +108,7 @@ class _Draft:
     def resource(self, name: str) -> APIResource:
         # Subresources without a resource are attached to an entry that clients ignore.
         main = self.main or APIResource(name=name, kind=NO_KIND, is_namespaced=self.is_namespaced, verbs=())
-        return APIResource(
-            name=main.name,
-            kind=main.kind,
-            is_namespaced=main.is_namespaced,
-            verbs=main.verbs,
-            singular=main.singular,
-            short_names=main.short_names,
-            categories=main.categories,
-            subresources=tuple(self.subresources.values()),
-        )
+        return replace(main, subresources=tuple(self.subresources.values()))
 
 
 def _kind(item: Document, parts: tuple[str, str]) -> GroupVersionKind:

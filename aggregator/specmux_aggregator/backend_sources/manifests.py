@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
 
-from specmux_aggregator.backend_sources.directory import DirectoryOrigin
 from specmux_aggregator.backend_sources.files import DocumentFiles, Fingerprint
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.workers.built import ManifestFile, ManifestObject
@@ -37,14 +36,16 @@ class Manifests(Protocol):
 
 
 class FolderManifests:
-    """All files, or those in which ``among`` found manifests."""
+    """All files, or those that ``among`` returns."""
 
-    def __init__(self, files: DocumentFiles, *, among: DirectoryOrigin | None = None) -> None:
+    def __init__(
+        self, files: DocumentFiles, *, among: Callable[[], Mapping[str, Fingerprint]] | None = None
+    ) -> None:
         self._files = files
         self._among = among
 
     async def scan(self) -> Mapping[str, Fingerprint] | Failure:
-        return await self._files.scan() if self._among is None else self._among.manifests
+        return await self._files.scan() if self._among is None else self._among()
 
     async def templates(self) -> Templates:
         """The newest known ones: files belong to no cluster."""

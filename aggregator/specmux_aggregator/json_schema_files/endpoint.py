@@ -38,9 +38,10 @@ from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters.document import Limits
 from specmux_converters.json_schema.paths import WholeFile
 from specmux_converters.media_types import JSON
+from specmux_converters.memory import ByteBounded
 
-MISSING_MAX: Final = 4096
-"""Names of files known not to exist that are cached."""
+MISSING_SIZE: Final = 1024
+"""Bytes that the name of a file known not to exist counts, so that their number is bounded."""
 
 _JSON_SCHEMA: Final[NamedFunction[..., bytes | Unencodable | None]] = NamedFunction(JSON_SCHEMAS)
 
@@ -53,6 +54,11 @@ DECISION_MAX: Final = 512
 """Characters of the longest cached request."""
 
 _NO_TOKEN: Final = "no schema has that path"  # noqa: S105  # what is told of a wrong one, as of any other path
+
+
+class _KeptFile(NamedTuple):
+    body: bytes | None
+    """None for a file known not to exist."""
 
 
 class _CatalogueRequest(NamedTuple):
@@ -69,37 +75,6 @@ class FileFailure:
     """Why there is no file now."""
 
     text: str
-
-
-class FileCache:
-    """Files by tag, within a budget of bytes; evicts the least recently used."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._files: dict[ETag, bytes | None] = {}
-        self.bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._files)
-
-    def __contains__(self, tag: ETag) -> bool:
-        return tag in self._files
-
-    def get(self, tag: ETag) -> bytes | None:
-        """Also None for a file known not to exist."""
-        if tag not in self._files:
-            return None
-        body = self._files[tag] = self._files.pop(tag)
-        return body
-
-    def put(self, tag: ETag, body: bytes | None) -> None:
-        size = len(body or b"")
-        if size > self._max_bytes or tag in self._files:
-            return
-        self._files[tag] = body
-        self.bytes += size
-        while self.bytes > self._max_bytes or len(self._files) > MISSING_MAX:
-            self.bytes -= len(self._files.pop(next(iter(self._files))) or b"")
 
 
 class SchemaFiles:
@@ -125,7 +100,9 @@ class SchemaFiles:
         self._release = release
         self.tokens = tokens
         """Reloaded while ``tokens.run`` runs."""
-        self.kept = FileCache(max_bytes)
+        self.kept: ByteBounded[ETag, _KeptFile] = ByteBounded(
+            max_bytes, size=lambda file: MISSING_SIZE if file.body is None else len(file.body)
+        )
         self.made = 0
         """Number of files made."""
         self._flights: SingleFlight[ETag, tuple[ETag, bytes | None] | FileFailure] = SingleFlight()
@@ -220,12 +197,12 @@ class SchemaFiles:
 
     def _recall_file(self, decision: Make, request: Request) -> PreparedAnswer | None:
         etag = decision.representation.etag
-        if etag not in self.kept:
+        kept = self.kept.get(etag)
+        if kept is None:
             return None
-        body = self.kept.get(etag)
-        if body is None:
+        if kept.body is None:
             return self._answer_unknown(decision, self._current_tree(), request)
-        return deliver(decision.representation, body)
+        return deliver(decision.representation, kept.body)
 
     def _answer_unknown(self, decision: Make, tree: Tree, request: Request) -> PreparedAnswer:
         text = "the documents have no kind of that name"
@@ -268,7 +245,7 @@ class SchemaFiles:
         if isinstance(made, Unencodable):
             return FileFailure(f"the schema could not be made: {made.reason}")
         self.made += 1
-        self.kept.put(etag, made)
+        self.kept.put(etag, _KeptFile(made))
         return etag, made
 
 

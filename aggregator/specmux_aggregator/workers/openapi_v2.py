@@ -6,7 +6,6 @@ The process caches each document's part by the document's hash, so a change cost
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import orjson
@@ -22,20 +21,8 @@ from specmux_converters.media_types import PROTOBUF_V2, MediaType
 from specmux_converters.to_swagger2.conversion import ReleaseMemo
 from specmux_converters.to_swagger2.encoded import EncodedPiece, encode_piece, join_json
 
-
-@dataclass(slots=True)
-class SwaggerMemo:
-    """Parts of the documents merged last."""
-
-    pieces: dict[DocumentKey, EncodedPiece | None] = field(default_factory=dict)
-    """None for a document that was refused."""
-
-    def keep_only(self, keys: Sequence[DocumentKey]) -> None:
-        for key in self.pieces.keys() - set(keys):
-            del self.pieces[key]
-
-
-_MEMO: Final = SwaggerMemo()
+_PIECES: Final[dict[DocumentKey, EncodedPiece | None]] = {}
+"""Parts of the documents merged last; None for a document that was refused."""
 
 
 def merge_swagger(
@@ -50,14 +37,15 @@ def merge_swagger(
     memo = ReleaseMemo()
     for key, json in documents:
         try:
-            _MEMO.pieces[key] = encode_piece(parse(json, limits=limits), limits=limits, memo=memo)
+            _PIECES[key] = encode_piece(parse(json, limits=limits), limits=limits, memo=memo)
         except REFUSALS:
-            _MEMO.pieces[key] = None
-    _MEMO.keep_only(keys)
-    needed = tuple(key for key in keys if key not in _MEMO.pieces)
+            _PIECES[key] = None
+    for gone in _PIECES.keys() - set(keys):
+        del _PIECES[gone]
+    needed = tuple(key for key in keys if key not in _PIECES)
     if needed:
         return NeededDocuments(needed)
-    pieces = {key: piece for key in keys if (piece := _MEMO.pieces[key]) is not None}
+    pieces = {key: piece for key in keys if (piece := _PIECES[key]) is not None}
     refused = tuple(key for key in keys if key not in pieces)
     encode = _protobuf if media_type == PROTOBUF_V2 else _json
     try:

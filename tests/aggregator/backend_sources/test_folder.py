@@ -11,8 +11,8 @@ import orjson
 
 from fakes.apiserver import document
 from specmux_aggregator.aggregation.check_schedule import after
+from specmux_aggregator.backend_sources.directory import FolderOrigin
 from specmux_aggregator.backend_sources.files import Folder
-from specmux_aggregator.backend_sources.folder import FolderOrigin
 from specmux_aggregator.backend_sources.outcome import BackendOffers, Outcome, UnchangedOffers
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.observation import Observation, Provenance
