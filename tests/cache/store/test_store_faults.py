@@ -224,7 +224,7 @@ def test_a_named_pipe_in_place_of_a_file_holds_nobody_up(tmp_path: Path, name: s
 
 WITH_LOG = """
 import os, pathlib, sys
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = [sys.argv[2], str(pathlib.Path(sys.argv[2]).parents[1])]
 from test_store_faults import NAMES, body, key
 from specmux_cache.store.disk_store import DiskStore
 store = DiskStore.open(pathlib.Path(sys.argv[1]))
@@ -250,7 +250,7 @@ def test_a_damaged_log_costs_the_last_writes_and_nothing_else(
 
 CUT_MAP = """
 import os, pathlib, sys
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = [sys.argv[2], str(pathlib.Path(sys.argv[2]).parents[1])]
 from test_store_faults import NAMES, body, key
 from specmux_cache.store.disk_store import DiskStore
 map = pathlib.Path(sys.argv[1]) / "cache.db-shm"
@@ -459,7 +459,7 @@ def test_a_store_that_cannot_be_made_is_unavailable(tmp_path: Path) -> None:
 
 READ_ONLY = """
 import pathlib, sys, time
-sys.path.insert(0, sys.argv[2])
+sys.path[:0] = [sys.argv[2], str(pathlib.Path(sys.argv[2]).parents[1])]
 from test_store_faults import NAMES, body, key
 from specmux_cache.errors import StoreReadOnly
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
