@@ -155,15 +155,16 @@ class Components:
         self._used: set[Definition] = set()
 
     def reference(self, name: str, mode: Mode) -> Schema:
-        """The schema in place of a reference; an empty one for a dangling reference, and for ``PRUNED`` one
-        under which no object has fields."""
-        if name in FIXED:
-            return self._definition(name, self._base)
+        """The schema in place of a reference; an empty one for a dangling reference."""
         if not isinstance(self.schemas.get(name), dict):
             return {}
         if self._is_named or name in self._graph.recursive:
             return self._definition(name, mode)
         return self.component(name, mode)
+
+    def refer_to_pruned(self) -> Schema:
+        """A reference to a schema under which no object has fields."""
+        return self._definition(PRUNED, self._base)
 
     def component(self, name: str, mode: Mode) -> Schema:
         """Raises LimitExceeded if references are nested too deeply."""
@@ -187,7 +188,7 @@ class Components:
             name, mode = waiting.pop()
             key = self._definition_name(name, mode)
             if key not in found:
-                found[key] = FIXED.get(name) or self.component(name, mode)
+                found[key] = self.component(name, mode) if name in self.schemas else FIXED[name]
                 waiting |= self._taken_definitions()
         return dict(sorted(found.items()))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from specmux_converters.crd.keywords import DEFINED_FIELDS
-from specmux_converters.json_schema.components import PRUNED, Components
+from specmux_converters.json_schema.components import Components
 from specmux_converters.json_schema.forms import Mode, Schema
 from specmux_converters.json_schema.keywords import (
     COMBINATORS,
@@ -283,7 +283,7 @@ class CustomResources:
             # Fields without a schema are dropped; with ``additionalProperties: true`` only their unknown
             # content is.
             is_open = isinstance(others, bool)
-            written["additionalProperties"] = self._components.reference(PRUNED, mode) if is_open else False
+            written["additionalProperties"] = self._components.refer_to_pruned() if is_open else False
         return written
 
     def _field(

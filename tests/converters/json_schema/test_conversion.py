@@ -147,6 +147,13 @@ def test_rings_of_references_become_definitions() -> None:
     assert not takes(found, {"inner": {"inner": {"nam": "x"}}})
 
 
+@pytest.mark.parametrize("below", [STRING, {"$ref": "#/components/schemas/pruned"}])
+def test_a_component_may_be_called_like_a_definition_of_ours(below: dict[str, Any]) -> None:
+    found = document({"$ref": "#/components/schemas/pruned"}, is_custom=False, pruned=object_of(a=below))
+    assert takes(found, {"a": "x" if below is STRING else {"a": {}}})
+    assert not takes(found, {"b": 1})
+
+
 def test_references_that_multiply_are_not_written_out() -> None:
     parts = {
         f"a.P{level}": object_of(
