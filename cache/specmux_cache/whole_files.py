@@ -38,7 +38,8 @@ def read_small(path: Path, *, max_bytes: int = FILE_MAX) -> bytes:
 
 @contextlib.contextmanager
 def open_replacement(path: Path, *, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """A new file, which takes the place of ``path`` once it is written. Raises OSError."""
+    """A new file, which takes the place of ``path`` once it is written; a failure leaves nothing behind.
+    Raises OSError."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)

@@ -1,4 +1,4 @@
-"""The encodings of an OpenAPI v3 document.
+"""The encodings of an OpenAPI v3 document, and a cache of encoded parts, which documents share.
 
 ``media_types.FORMS`` has a row for each. Codecs depend on documents, limits and losses; they know nothing of
 a document's meaning. A codec is imported when it is used: who needs one encoding does not load the others.
@@ -18,11 +18,11 @@ from specmux_converters.document import Document, Limits
 from specmux_converters.media_types import FORMS, MediaType
 from specmux_converters.memory import in_own_memory
 
+__all__ = ["Fragments", "decode", "encode", "recognise"]
+
 _JSON_ONLY: Final = (
     orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_SUBCLASS
 )
-
-__all__ = ["Fragments", "decode", "encode", "recognise"]
 _PREFIXES: Final = (
     (re.compile(rb"[ \t\r\n]*\{"), media_types.JSON),
     (re.compile(media_types.SELF_DESCRIBED_CBOR), media_types.CBOR),

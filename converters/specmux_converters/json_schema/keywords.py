@@ -164,7 +164,9 @@ def _narrow_bounds(schema: Mapping[str, Any]) -> Schema:
 
 
 def with_unions(written: Schema, schema: Mapping[str, Any], component: str, mode: Mode) -> Schema:
-    """``written`` with the requirements of ``schema``'s unions, where they can be expressed exactly."""
+    """``written`` with the requirements of ``schema``'s unions, where they can be expressed exactly.
+
+    Only those of ``x-kubernetes-unions``: ``oneOf`` is kept unchanged. Null counts as absent."""
     if not mode.requires:
         return written
     clauses = [

@@ -359,7 +359,7 @@ def _response(node: Any, source: OpenAPISource, trace: Trace) -> tuple[Document,
     if any("schema" in media for media in content.values() if isinstance(media, dict)):
         schema = one_schema(content, source, trace)
         is_binary = (schema.get("type"), schema.get("format")) == ("string", "binary")
-        if source.profile == "oas" and is_binary and schema.keys() <= _OF_FILE:  # as ``type: file`` becomes
+        if source.profile == "oas" and is_binary and schema.keys() <= _OF_FILE:  # ``type: file`` in v3
             schema = {**{key: value for key, value in schema.items() if key != "format"}, "type": "file"}
         result["schema"] = schema
     examples = {
