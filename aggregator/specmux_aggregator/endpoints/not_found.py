@@ -47,9 +47,11 @@ def possible_owners(snapshot: Snapshot, group_version: GroupVersion) -> tuple[Ba
     )
 
 
-def answer_unknown(snapshot: Snapshot, group_version: GroupVersion, request: Request) -> PreparedAnswer:
+def answer_unknown(
+    snapshot: Snapshot, group_version: GroupVersion, request: Request, *, has_hash: bool
+) -> PreparedAnswer:
     """404, or 503 while the document may still appear: a backend has not answered yet, or one that fails now
-    may have it."""
+    may have it. ``has_hash``: whether the request names one."""
     for observation in snapshot.observations.values():
         backend, failure = observation.backend, observation.failure
         if failure is not None and backend.group_versions is not None and backend.owns(group_version):
@@ -57,7 +59,7 @@ def answer_unknown(snapshot: Snapshot, group_version: GroupVersion, request: Req
         # Another replica may have published the hash before the failure, or where it reaches the server.
         is_silent = failure is not None and observation.dialect is not None
         is_silent |= any(server.failure is not None for server in observation.servers)
-        if request.query and is_silent and backend.owns(group_version):
+        if has_hash and is_silent and backend.owns(group_version):
             return answer_silent(request)
     if not snapshot.is_partial:
         return status_reply(

@@ -112,19 +112,15 @@ def decide(
         return method_not_allowed(request, route=ROUTE_DOCUMENT)
     group_version = GroupVersion(path[len(DOCUMENT_PREFIX) :])
     entry = snapshot.entries.get(group_version)
-    if entry is None and not request.query:
-        return answer_unknown(snapshot, group_version, request)
     try:
         asked = asked_hash(request.query)
     except BadQuery as error:
         return status_reply(400, str(error), route=ROUTE_DOCUMENT, request=request)
     if entry is None:
         owners = () if asked is None or is_checked else possible_owners(snapshot, group_version)
-        return (
-            Revalidate(owners, is_unknown=True)
-            if owners
-            else answer_unknown(snapshot, group_version, request)
-        )
+        if owners:
+            return Revalidate(owners, is_unknown=True)
+        return answer_unknown(snapshot, group_version, request, has_hash=asked is not None)
     is_stale = snapshot.observations[entry.owner].failure is not None
     is_current = asked is not None and asked.hash == entry.offer.hash
     if asked is not None and not is_current:

@@ -269,7 +269,12 @@ def test_group_version_that_a_failing_backend_owns_is_503_not_404() -> None:
 
 @pytest.mark.parametrize(
     "status, dialect, query",
-    [(503, BackendKind.V3, "hash=A"), (404, BackendKind.V3, ""), (404, None, "hash=A")],
+    [
+        (503, BackendKind.V3, "hash=A"),
+        (404, BackendKind.V3, ""),
+        (404, BackendKind.V3, "timeout=32s"),
+        (404, None, "hash=A"),
+    ],
 )
 def test_hash_that_a_failing_backend_may_have_published_is_503(
     status: int, dialect: BackendKind | None, query: str
