@@ -17,6 +17,14 @@ LAYOUT: Final = "oci:"
 WELL_KNOWN: Final = ".well-known"
 """A key of Kubernetes; any other hidden folder is a ConfigMap's "..data" or a repository."""
 
+SUFFIXES: Final = (".json", ".yaml", ".yml", ".cbor", ".pb")
+COMPRESSED: Final = ".gz"
+
+KEY: Final = pattern(
+    r"api|apis|version|logs|api/[^/]+|apis/[^/]+(/[^/]+)?|openid/[^/]+(/[^/]+)?|\.well-known(/[^/]+)?|logs/[^/]+"
+)
+"""Discovery keys of apiservers (spec: group-versions and further documents)."""
+
 
 def _raise(error: OSError) -> NoReturn:
     raise error
@@ -62,15 +70,6 @@ def read_at_most(path: Path, most: int) -> bytes:
         size = os.fstat(file.fileno()).st_size
         data = file.read(min(size, most) + 1)
         return data + file.read(most + 1 - len(data)) if len(data) > size else data  # a pipe, or it grew
-
-
-SUFFIXES: Final = (".json", ".yaml", ".yml", ".cbor", ".pb")
-COMPRESSED: Final = ".gz"
-
-KEY: Final = pattern(
-    r"api|apis|version|logs|api/[^/]+|apis/[^/]+(/[^/]+)?|openid/[^/]+(/[^/]+)?|\.well-known(/[^/]+)?|logs/[^/]+"
-)
-"""Discovery keys of apiservers (spec: group-versions and further documents)."""
 
 
 def is_document_name(name: str) -> bool:

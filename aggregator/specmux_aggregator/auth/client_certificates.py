@@ -17,6 +17,9 @@ from typing import Any, Final
 from specmux_aggregator.auth.authenticator import AuthRefusal, AuthRequest, RefusalReason
 from specmux_aggregator.server.protocols import ClientConnection, Permission
 
+_MISSING: Final = AuthRefusal(RefusalReason.NO_CREDENTIALS, "a client certificate is wanted")
+_OTHER: Final = AuthRefusal(RefusalReason.FORBIDDEN, "no client of this certificate's name is allowed")
+
 
 @dataclass(frozen=True, slots=True)
 class PeerCertificate:
@@ -55,10 +58,6 @@ def _read_certificate(transport: asyncio.Transport) -> PeerCertificate | bool:
         frozenset((common_name, *(value for _, value in shown.get("subjectAltName", ())))),
         ssl.cert_time_to_seconds(shown["notAfter"]),
     )
-
-
-_MISSING: Final = AuthRefusal(RefusalReason.NO_CREDENTIALS, "a client certificate is wanted")
-_OTHER: Final = AuthRefusal(RefusalReason.FORBIDDEN, "no client of this certificate's name is allowed")
 
 
 class ClientCertificates:

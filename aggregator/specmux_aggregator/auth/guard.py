@@ -39,6 +39,18 @@ CHALLENGE: Final = 'Bearer realm="specmux"'
 
 RETRY_AFTER: Final = "1"  # seconds
 
+_OPEN: Final[Mapping[str, tuple[str, ...]]] = {
+    "as-documents": (),
+    "anonymous": ("/schemas/",),
+    "path-token": ("/schemas/token/",),
+}
+"""Paths that the guard leaves to the endpoint, by ``schemas.access``."""
+
+REVIEW_TIMEOUT: Final = 5.0
+"""Most seconds for one review: a client waits for it."""
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
 
 class RequestGuard:
     """Implements the server's ``Guard`` protocol. Start once and close once, on one event loop."""
@@ -117,17 +129,6 @@ class RequestGuard:
 
 def _auth_request(message: RawRequestMessage, connection: ClientConnection) -> AuthRequest:
     return AuthRequest(message, connection, target_of(message).partition("?")[0])
-
-
-_OPEN: Final[Mapping[str, tuple[str, ...]]] = {
-    "as-documents": (),
-    "anonymous": ("/schemas/",),
-    "path-token": ("/schemas/token/",),
-}
-"""Paths that the guard leaves to the endpoint, by ``schemas.access``."""
-
-REVIEW_TIMEOUT: Final = 5.0
-"""Most seconds for one review: a client waits for it."""
 
 
 def gate_of(
@@ -210,9 +211,6 @@ def _review_client(cluster: Backend, settings: Settings, identities: Identities 
         total_timeout=min(polling.total_timeout, REVIEW_TIMEOUT),
     )
     return BackendClient(cluster, polling=bounded, limits=settings.limits, identities=identities)
-
-
-LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
 
 class LoopbackHosts:

@@ -1,8 +1,7 @@
-"""Mode token-file: the tokens of a file admit.
+"""Tokens in a file, read again when its content changes; and mode token-file, in which they admit.
 
-A line is ``token,name``; Kubernetes' static token files (``token,user,uid,"groups"``) are read as well, of
-which only the token matters. The file is read again when its content changes. A file that is incomplete or
-invalid changes nothing.
+A line of that mode is ``token,name``; Kubernetes' static token files (``token,user,uid,"groups"``) are read
+as well, of which only the token matters.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ logger = logging.getLogger(__name__)
 
 INTERVAL: Final = 1.0
 """Seconds between checks. New content applies when two checks in a row agree on it."""
-
 
 _BAD_TOKEN: Final = AuthRefusal(RefusalReason.BAD_CREDENTIALS, "the bearer token is not accepted")
 
@@ -106,7 +104,7 @@ class TokenFileAuthenticator:
     """Permission by the tokens of one file."""
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        """As ``FollowedTokenFile``."""
+        """Raises InvalidConfig if the file is unusable at the start. Blocks on the file."""
         self._file = FollowedTokenFile(path, parse_tokens, setting="auth.token_file", label="authentication")
         self._metrics = metrics
         self._metrics.auth.is_up.set(1)

@@ -40,6 +40,8 @@ NOTHING_FOUND: Final = (
     "{} has no document and no CustomResourceDefinition; files that are put there are served within seconds"
 )
 
+_NOTHING: Final = BackendOffers(BackendKind.DIRECTORY, {})
+
 
 @dataclass(frozen=True, slots=True)
 class _File:
@@ -192,9 +194,6 @@ def _winners(files: Mapping[str, _File]) -> dict[GroupVersion, tuple[str, BuiltD
 
 def _is_converted(built: BuiltDocument) -> bool:
     return built.offer.provenance is Provenance.CONVERTED
-
-
-_NOTHING: Final = BackendOffers(BackendKind.DIRECTORY, {})
 
 
 class FolderOrigin:

@@ -21,7 +21,7 @@ A gain and never a condition: whatever is unknown, late, large or wrong here mea
 #
 # What must never happen: a delta for bytes that the client has not; a predecessor of another group-version;
 # work that a client causes twice with equal requests, or without end with different ones: pairs are bounded
-# by what is kept, deltas by ``max_bytes``, waiting jobs by JOBS_MAX, documents by DOCUMENT_MAX.
+# by what is kept, deltas by ``max_bytes``, waiting jobs by JOBS_MAX, documents by DELTA_MAX.
 
 from __future__ import annotations
 

@@ -48,8 +48,11 @@ VARY_BY_DICTIONARY: Final = ("Vary", "Accept, Accept-Encoding, Available-Diction
 NO_STORE: Final = ("Cache-Control", "no-store")
 ALLOW: Final = ("Allow", "GET, HEAD")
 
-
 OK: Final = "HTTP/1.1 200 OK"
+
+RENDERER: Final = f"{VERSION}-4"
+"""Part of each ETag that ``represent`` makes: what renders anew has another. The number rises with what is
+rendered."""
 
 
 class CacheStatus(StrEnum):
@@ -336,10 +339,6 @@ def _validator_fields(representation: Representation, status: CacheStatus | None
     if status is not None:
         fields.append(("Cache-Status", status))
     return fields
-
-
-RENDERER: Final = f"{VERSION}-4"
-"""Part of every ETag: what renders anew has another. The number rises with what is rendered."""
 
 
 def represent(

@@ -41,7 +41,7 @@ from specmux_converters.media_types import JSON
 from specmux_converters.memory import ByteBounded
 
 MISSING_SIZE: Final = 1024
-"""Bytes that the name of a file known not to exist counts, so that their number is bounded."""
+"""Bytes that a file known not to exist counts as, so that their number is bounded."""
 
 _JSON_SCHEMA: Final[NamedFunction[..., bytes | Unencodable | None]] = NamedFunction(JSON_SCHEMAS)
 

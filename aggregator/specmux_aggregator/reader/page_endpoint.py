@@ -49,6 +49,19 @@ from specmux_aggregator.reader.requests import (
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.memory import ByteBounded
 
+_ASSETS: Final = "assets/"
+_OF_KINDS: Final = ("kind", "type", "compare")
+_HOME: Final[NamedFunction[..., Any]] = NamedFunction(READER["home page"])
+_SEARCH: Final[NamedFunction[..., Any]] = NamedFunction(READER["search page"])
+_STATUS: Final[NamedFunction[..., Any]] = NamedFunction(READER["status page"])
+_VALIDATE: Final[NamedFunction[..., Any]] = NamedFunction(READER["validate page"])
+_ERROR: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["error page"])
+_CHANGES: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["changes page"])
+_DOCUMENT: Final[NamedFunction[..., Any]] = NamedFunction(READER["document page"])
+RENDERED_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the
+reader."""
+
 
 class LogEntryPage(Protocol):
     """An entry of the change log; it never changes, and no other has its id."""
@@ -70,29 +83,6 @@ class LoggedChanges(Protocol):
 
     def of(self, group_version: GroupVersion) -> Sequence[LogEntryPage]:
         """The newest first."""
-
-
-def bodies_of(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
-    return None if entries is None else tuple(entry.body for entry in entries)
-
-
-def state_of(entries: Sequence[LogEntryPage] | None) -> str:
-    """The log's part of an ETag."""
-    return "off" if entries is None else ",".join(str(entry.id) for entry in entries)
-
-
-_ASSETS: Final = "assets/"
-_OF_KINDS: Final = ("kind", "type", "compare")
-_HOME: Final[NamedFunction[..., Any]] = NamedFunction(READER["home page"])
-_SEARCH: Final[NamedFunction[..., Any]] = NamedFunction(READER["search page"])
-_STATUS: Final[NamedFunction[..., Any]] = NamedFunction(READER["status page"])
-_VALIDATE: Final[NamedFunction[..., Any]] = NamedFunction(READER["validate page"])
-_ERROR: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["error page"])
-_CHANGES: Final[NamedFunction[..., ReaderAnswer]] = NamedFunction(READER["changes page"])
-_DOCUMENT: Final[NamedFunction[..., Any]] = NamedFunction(READER["document page"])
-RENDERED_BYTES: Final = 4 * 1024 * 1024
-"""Bytes of pages as they were sent: some 50 of the largest as gzip. Making one anew is a job of the
-reader."""
 
 
 class Ui:
@@ -287,3 +277,12 @@ def _search_request(query: str) -> SearchRequest:
     limit = number(given, "limit", 20, least=1, most=ROWS_MAX)
     offset = number(given, "offset", 0, least=0, most=OFFSET_MAX)
     return SearchRequest(query=words, limit=limit, offset=offset)
+
+
+def bodies_of(entries: Sequence[LogEntryPage] | None) -> tuple[bytes, ...] | None:
+    return None if entries is None else tuple(entry.body for entry in entries)
+
+
+def state_of(entries: Sequence[LogEntryPage] | None) -> str:
+    """The log's part of an ETag."""
+    return "off" if entries is None else ",".join(str(entry.id) for entry in entries)

@@ -35,6 +35,10 @@ SLICE: Final = 64 * 1024
 KICK: Final = 16 * 1024
 """Bytes queued after the kernel refused more, so that the transport reports when they are sent."""
 
+CLOSE: Final = b"Connection: close\r\n"
+KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
+"""The header line for clients of HTTP/1.0."""
+
 
 def write(transport: asyncio.Transport, file: int, head: bytes, end: bytes, body: bytes) -> int:
     """Write an answer without copying it; returns the number of body bytes handed over. ``file``: the
@@ -99,11 +103,6 @@ def push(transport: asyncio.Transport, wire: int | None, body: bytes, sent: int,
         transport.write(view[sent : sent + piece])
         sent += piece
     return min(sent, size)
-
-
-CLOSE: Final = b"Connection: close\r\n"
-KEEP_ALIVE: Final = b"Connection: keep-alive\r\n"
-"""The header line for clients of HTTP/1.0."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,9 @@ _Key: TypeAlias = tuple[BackendName, str, ServerTLS, Credentials, str | None]
 
 logger = logging.getLogger(__name__)
 
+LOOK: Final = 1.0
+"""Seconds between checks of credential files, each a stat per file."""
+
 
 class Unusable(Exception):
     """There are no usable credentials. client.py turns it into its ``failure``."""
@@ -140,10 +143,6 @@ class Identity:
         if issued is None:
             return RequestIdentity(*self._files.read())
         return RequestIdentity(*self._files.read(issued.token, issued.pair), issued)
-
-
-LOOK: Final = 1.0
-"""Seconds between checks, each a stat per file."""
 
 
 def credential_files(backend: Backend) -> tuple[Path, ...]:

@@ -1,4 +1,5 @@
-"""Compute documents from a backend's bytes: split, convert, encode, and check foreign JSON. Pure.
+"""Compute documents from a backend's bytes: split, convert, encode, check foreign JSON, compress one with
+another, and extract what discovery and definitions need of them. Pure.
 
 These functions run in a worker process (worker.py), so they take and return bytes and small values, and
 invalid input is a value as well. A ``BuildMemo`` carries state between calls.
@@ -46,6 +47,14 @@ from specmux_converters.synthesis import resources_of
 
 REFUSALS = (TooLarge, BadCoding, ConverterError)
 """Exceptions that a backend's bytes can cause."""
+
+DELTA_LEVEL: Final = 6
+"""The first level that finds all of the old document: of 1.97 MB, 6.5 KB in 12 ms; level 3 90 KB in 5 ms, and
+level 15 4.9 KB in 296 ms."""
+
+DELTA_MAX: Final = ZSTD_WINDOW
+"""Bytes of the largest document that is compressed with another: within the window, the whole dictionary is
+in reach to the end."""
 
 
 @dataclass(slots=True)
@@ -250,14 +259,6 @@ def read_templates(body: bytes, coding: Coding, *, limits: Limits) -> Templates 
         return None
 
 
-LEVEL: Final = 6
-"""The first level that finds all of the old document: of 1.97 MB, 6.5 KB in 12 ms; level 3 90 KB in 5 ms, and
-level 15 4.9 KB in 296 ms."""
-
-DOCUMENT_MAX: Final = ZSTD_WINDOW
-"""Bytes of the largest document: within the window, the whole dictionary is in reach to the end."""
-
-
 def make_delta(
     memo: BuildMemo, old: bytes, new: bytes, coding: Coding, *, media_type: MediaType, limits: Limits
 ) -> MadeDelta:
@@ -265,10 +266,10 @@ def make_delta(
 
     Without a body if it would not be smaller than ``new``; without a digest if there is no such form.
     """
-    limits = replace(limits, max_bytes=min(DOCUMENT_MAX, limits.max_bytes))
+    limits = replace(limits, max_bytes=min(DELTA_MAX, limits.max_bytes))
     try:
         dictionary = decode_body(old, Coding.ZSTD, max_bytes=limits.max_bytes)
-        body = decode_body(new, coding, max_bytes=DOCUMENT_MAX)
+        body = decode_body(new, coding, max_bytes=DELTA_MAX)
     except (BadCoding, TooLarge):
         return MadeDelta(b"", b"")
     if media_type != JSON:
@@ -283,7 +284,7 @@ def make_delta(
 
 def _compress(body: bytes, dictionary: bytes) -> bytes:
     parameters = zstandard.ZstdCompressionParameters.from_level(
-        LEVEL,
+        DELTA_LEVEL,
         source_size=len(body),
         dict_size=len(dictionary),
         window_log=ZSTD_WINDOW.bit_length() - 1,

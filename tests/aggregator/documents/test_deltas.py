@@ -21,7 +21,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.model.snapshot import DocumentKey
 from specmux_aggregator.workers.built import MadeDelta
-from specmux_aggregator.workers.documents import DOCUMENT_MAX, BuildMemo, make_delta
+from specmux_aggregator.workers.documents import DELTA_MAX, BuildMemo, make_delta
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import JSON, PROTOBUF
@@ -99,8 +99,8 @@ async def test_jobs_and_memory_are_bounded_whatever_clients_invent() -> None:
         (OLD, hashlib.sha512(b"").digest(), JSON, True),
         (OLD[:-1], NEW, PROTOBUF, False),
         (OLD, NEW, PROTOBUF, False),
-        (b" " * (DOCUMENT_MAX + 1), NEW, JSON, False),
-        (OLD, b" " * (DOCUMENT_MAX + 1), JSON, False),
+        (b" " * (DELTA_MAX + 1), NEW, JSON, False),
+        (OLD, b" " * (DELTA_MAX + 1), JSON, False),
     ],
     ids=["saves nothing", "no JSON", "no Protobuf", "a large predecessor", "a large document"],
 )

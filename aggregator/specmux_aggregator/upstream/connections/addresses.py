@@ -22,6 +22,8 @@ from typing import Any, Final, TypeVar
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
+T = TypeVar("T")
+
 Address = tuple[socket.AddressFamily, tuple[str, int] | tuple[str, int, int, int]]
 
 _NUMERIC: Final = re.compile(r"[0-9.]+|0[xX][0-9a-fA-F.xX]*")
@@ -93,9 +95,6 @@ def _literal(host: str, port: int) -> Address | None:
             raise aiohttp.InvalidURL(host, "is no IPv4 address in its usual form")
         return None
     return address_of(host, port)
-
-
-T = TypeVar("T")
 
 
 class DaemonResolver(AbstractResolver):
