@@ -264,6 +264,21 @@ def test_anything_may_stand_in_a_schema(key: str, value: Any) -> None:
     assert isinstance(texts(of_schema(**{**item_list(required=["a"]), key: value})), list)
 
 
+@pytest.mark.parametrize("value", [1, "a", [1], {"a": 1}])
+@pytest.mark.parametrize(
+    "place",
+    [("name",), ("selectableFields", 0, "jsonPath"), ("schema", "openAPIV3Schema", "properties", "spec")],
+)
+def test_anything_may_stand_in_a_version(place: tuple[str | int, ...], value: Any) -> None:
+    manifest = definition(versions=[version(selectableFields=[{"jsonPath": ".spec"}])])
+    inner = manifest["spec"]["versions"][0]
+    for part in place[:-1]:
+        inner = inner[part]
+    inner[place[-1]] = value
+    assert isinstance(definition_faults(manifest, old=manifest), list)
+    assert isinstance(definition_faults(manifest, old=definition()), list)
+
+
 def test_objects_of_a_refused_definition_are_not_blamed() -> None:
     manifest = of_schema(type="string", pattern="(a")
     validator = Validator(DocumentSet(build([manifest]).documents), definitions=[manifest])

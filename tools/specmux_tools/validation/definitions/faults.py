@@ -300,7 +300,7 @@ class _Versions:
             prefix,
             minor=self._minor,
             allowances=self._allowances,
-            takes_cost=version.get("name") in self._allowances.unchanged,
+            takes_cost=str(version.get("name")) in self._allowances.unchanged,
         )
         for each in found:
             yield DefinitionFault((*root, *each.path), each.text)

@@ -123,7 +123,7 @@ def _structs(value: Any, read: Callable[[Mapping[str, Any]], GoStruct]) -> list[
 def _name(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
-    return {key: schema_in_memory(each or {}) for key, each in value.items()}
+    return {key: schema_in_memory(mapping(each)) for key, each in value.items()}
 
 
 def items_in_memory(value: Any) -> GoStruct | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from specmux_converters.crd.keywords import EMBEDDED_RESOURCE, INT_OR_STRING, PRESERVE_UNKNOWN_FIELDS
 from specmux_converters.go.text import json_text, quote_text
-from specmux_converters.json_values import texts, within
+from specmux_converters.json_values import text, texts, within
 from specmux_tools.validation.definitions.conversions import bundle_fault, is_known_review
 from specmux_tools.validation.definitions.definition_fault import (
     Allowances,
@@ -56,7 +56,7 @@ def allowances_of(spec: Mapping[str, Any], old: Mapping[str, Any], *, minor: int
     bundle = within(webhook, "clientConfig").get("caBundle")
     return Allowances(
         frozenset(families),
-        frozenset(text for schema in schemas for text in _rules(schema)),
+        frozenset(rule for schema in schemas for rule in _rules(schema)),
         frozenset(unchanged),
         frozenset(selectable),
         no_schema=len(schemas) < len(objects(before.get("versions"))),
@@ -88,7 +88,7 @@ def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> It
         return
     left = {name: index for index, name in enumerate(stored)}
     for version in objects(spec.get("versions")):
-        name = version.get("name") or ""
+        name = text(version.get("name"))
         if version.get("storage") is True and name not in left:
             words = f"must have the storage version {name}"
             yield DefinitionFault(path, f"{place}: Invalid value: {json_text(stored)}: {words}")
@@ -103,7 +103,7 @@ def storage_faults(spec: Mapping[str, Any], old: Mapping[str, Any] | None) -> It
 
 
 def _stored_in(spec: Mapping[str, Any]) -> list[str]:
-    return [each.get("name") or "" for each in objects(spec.get("versions")) if each.get("storage") is True]
+    return [text(each.get("name")) for each in objects(spec.get("versions")) if each.get("storage") is True]
 
 
 def _takes_any_structure(spec: Mapping[str, Any]) -> bool:

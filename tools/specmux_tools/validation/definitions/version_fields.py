@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from specmux_converters.go.text import json_text, quote_text, size_of
-from specmux_converters.json_values import within
+from specmux_converters.json_values import text, within
 from specmux_tools.validation.definitions.definition_fault import DefinitionFault, fault, objects
 from specmux_tools.validation.report import Path
 from specmux_tools.validation.rules.rule_tree import BadFieldPath, RuleNode, follow_field_path, rule_tree
@@ -51,9 +51,9 @@ def deprecation_faults(version: Mapping[str, Any], path: Path) -> Iterator[Defin
 
 def column_faults(version: Mapping[str, Any], path: Path, place: str) -> Iterator[DefinitionFault]:
     for index, column in enumerate(objects(version.get("additionalPrinterColumns"))):
-        for key, name, text in _column(column):
+        for key, name, words in _column(column):
             column_path = (*path, "additionalPrinterColumns", index, key)
-            yield DefinitionFault(column_path, f"{place}.additionalPrinterColumns[{index}].{name}: {text}")
+            yield DefinitionFault(column_path, f"{place}.additionalPrinterColumns[{index}].{name}: {words}")
 
 
 def _column(column: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
@@ -108,8 +108,8 @@ def selectable_faults(
     tree = rule_tree(schema, {})
     seen: set[str] = set()
     for index, field in enumerate(objects(fields)):
-        for text in _faults(field.get("jsonPath") or "", tree, seen):
-            yield DefinitionFault((*path, index, "jsonPath"), f"{place}[{index}].jsonPath: {text}")
+        for words in _faults(text(field.get("jsonPath")), tree, seen):
+            yield DefinitionFault((*path, index, "jsonPath"), f"{place}[{index}].jsonPath: {words}")
     if len(seen) > SELECTABLE_MAX and not takes_many:
         yield DefinitionFault(
             path, f"{place}: Too many: {len(seen)}: must have at most {SELECTABLE_MAX} items"
