@@ -24,6 +24,9 @@ from specmux_tools.explanation.field_details import Details, details_of, media_t
 from specmux_tools.explanation.layers import Schema, components_in, innermost, layers_of, said_by
 from specmux_tools.unions import union_text
 
+_NONE: Final[Schema] = {}
+_SHORT_ENUM: Final = 4
+"""Values of an enum shown in a list."""
 # Lines break only at white space, a no-break space belongs to its word, and a word longer than the width
 # stays whole.
 
@@ -32,6 +35,8 @@ _TOKEN: Final = pattern(
     "([^\n\t\v\f\r \x85\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+)"
 )
 """A line break, white space by Go's ``unicode.IsSpace``, or a word."""
+Note = tuple[str, Sequence[str]]
+"""A label and the lines under it."""
 
 
 def wrap_text(text: str, width: int) -> str:
@@ -62,14 +67,6 @@ def wrap_text(text: str, width: int) -> str:
     if word or column + len(space) <= width:
         written += (space, word)
     return "".join(written)
-
-
-Note = tuple[str, Sequence[str]]
-"""A label and the lines under it."""
-
-_NONE: Final[Schema] = {}
-_SHORT_ENUM: Final = 4
-"""Values of an enum shown in a list."""
 
 
 def plaintext(

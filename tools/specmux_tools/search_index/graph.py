@@ -28,6 +28,24 @@ _SHOWN: Final = 160
 
 MOST_NAMED: Final = 40
 _MOST_COMPARED: Final = 5000
+MOST_USED: Final = (
+    ("", "Pod"),
+    ("apps", "Deployment"),
+    ("", "Service"),
+    ("networking.k8s.io", "Ingress"),
+    ("", "ConfigMap"),
+    ("", "Secret"),
+    ("apps", "StatefulSet"),
+    ("apps", "DaemonSet"),
+    ("batch", "Job"),
+    ("batch", "CronJob"),
+    ("", "PersistentVolumeClaim"),
+    ("autoscaling", "HorizontalPodAutoscaler"),
+    ("apiextensions.k8s.io", "CustomResourceDefinition"),
+)
+"""Groups and kinds that most people look for, the most frequent first."""
+_LAST: Final = 9
+"""More than any maturity."""
 
 NodeId = int
 EntryId = int
@@ -157,24 +175,6 @@ def _below(graph: FieldGraph, entry: EntryId) -> dict[str, EntryId]:
     return {graph.names[each]: each for each in graph.nodes[graph.targets[entry]].entries}
 
 
-MOST_USED: Final = (
-    ("", "Pod"),
-    ("apps", "Deployment"),
-    ("", "Service"),
-    ("networking.k8s.io", "Ingress"),
-    ("", "ConfigMap"),
-    ("", "Secret"),
-    ("apps", "StatefulSet"),
-    ("apps", "DaemonSet"),
-    ("batch", "Job"),
-    ("batch", "CronJob"),
-    ("", "PersistentVolumeClaim"),
-    ("autoscaling", "HorizontalPodAutoscaler"),
-    ("apiextensions.k8s.io", "CustomResourceDefinition"),
-)
-"""Groups and kinds that most people look for, the most frequent first."""
-
-
 @dataclass(frozen=True, slots=True)
 class KindRoot:
     """A kind as an entry without a parent. ``is_list``: its items belong to another kind and are not
@@ -232,10 +232,6 @@ def places_of(graph: FieldGraph, roots: Iterable[KindRoot]) -> SearchPlaces:
                 name = names[below]
                 heappush(heap, (age, group, depth + 1, length + len(name), f"{path}.{name}", below, entry))
     return SearchPlaces(parents, positions, best)
-
-
-_LAST: Final = 9
-"""More than any maturity."""
 
 
 def group_class(group: str) -> int:

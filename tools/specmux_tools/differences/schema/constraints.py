@@ -26,6 +26,8 @@ KEYWORDS: Final = (*LOWER, *UPPER, *_EXCLUSIVE, *_FLAGS, "multipleOf")
 
 _ASKING: Final = frozenset({*KEYWORDS, "pattern", "allOf"})
 
+_ZERO: Final[tuple[Any, ...]] = ("", 0, 0.0, False, {}, [], None)
+_ABSENT: Final = object()
 _SIZES: Final[Mapping[str, type[Sized]]] = {"Length": str, "Items": list, "Properties": dict}
 _RANGES: Final = {"int32": 2**31, "int64": 2**63}
 """The range of an integer, by format."""
@@ -268,10 +270,6 @@ def _matches(pattern: str, value: str) -> bool:
         return re.search(pattern, value) is not None
     except (re.error, RecursionError, OverflowError):
         return False
-
-
-_ZERO: Final[tuple[Any, ...]] = ("", 0, 0.0, False, {}, [], None)
-_ABSENT: Final = object()
 
 
 def text(value: Any) -> bytes:

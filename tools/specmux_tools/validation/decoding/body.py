@@ -32,6 +32,9 @@ from specmux_tools.validation.requests import BodyFormat
 MOST_SHOWN: Final = 1000
 CUT_TO: Final = 200
 """Characters of a body in a message."""
+MOST_NESTED: Final = 32
+"""Lists within lists that are opened."""
+TOO_DEEP: Final = f"lists are nested more than {MOST_NESTED} deep, and not opened"
 NOT_FOR_PROTOBUF: Final = "field validation is not defined for Protobuf (KEP-2885)"
 
 
@@ -194,11 +197,6 @@ def protobuf_text(data: bytes) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= MOST_SHOWN else f"{text[:CUT_TO]}… ({len(text)} characters)"
-
-
-MOST_NESTED: Final = 32
-"""Lists within lists that are opened."""
-TOO_DEEP: Final = f"lists are nested more than {MOST_NESTED} deep, and not opened"
 
 
 def is_list(value: Any) -> bool:

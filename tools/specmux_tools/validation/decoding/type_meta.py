@@ -13,6 +13,14 @@ _STRUCT: Final = (
 )
 _PREFIX: Final = "couldn't get version/kind; json parse error: "
 _FIELDS: Final = {"apiversion": "apiVersion", "kind": "kind"}
+_GO_TYPES: Final = {
+    dict: "map[string]interface {}",
+    list: "[]interface {}",
+    str: "string",
+    bool: "bool",
+    int: "int64",
+    float: "float64",
+}
 
 
 def json_error(text: str) -> str:
@@ -78,13 +86,3 @@ def kind_of(value: Any) -> str:
 def go_type_of(value: Any) -> str:
     """The Go type of a decoded JSON value. A number that keeps its text is a float."""
     return next((name for kind, name in _GO_TYPES.items() if isinstance(value, kind)), "%!s(<nil>)")
-
-
-_GO_TYPES: Final = {
-    dict: "map[string]interface {}",
-    list: "[]interface {}",
-    str: "string",
-    bool: "bool",
-    int: "int64",
-    float: "float64",
-}

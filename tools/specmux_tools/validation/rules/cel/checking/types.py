@@ -11,6 +11,8 @@ from specmux_converters.lazy.dataclasses import dataclass
 DYN_KIND, ERROR_KIND, PARAM_KIND = "dyn", "error", "param"
 LIST_KIND, MAP_KIND, TYPE_KIND = "list", "map", "type"
 STRUCT_KIND, OPAQUE_KIND, NULL_KIND = "struct", "opaque", "null"
+_NULLABLE = frozenset((OPAQUE_KIND, STRUCT_KIND, "duration", "timestamp"))
+_COMPOSED = frozenset((OPAQUE_KIND, LIST_KIND, MAP_KIND))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,6 @@ def signature(arguments: list[CelType] | tuple[CelType, ...], *, is_member: bool
     if is_member:
         return f"{arguments[0]}.({', '.join(map(str, arguments[1:]))})"
     return f"({', '.join(map(str, arguments))})"
-
-
-_NULLABLE = frozenset((OPAQUE_KIND, STRUCT_KIND, "duration", "timestamp"))
-_COMPOSED = frozenset((OPAQUE_KIND, LIST_KIND, MAP_KIND))
 
 
 class Bindings:

@@ -19,6 +19,8 @@ from specmux_tools.validation.rules.cel.costs.metering import (
 from specmux_tools.validation.rules.cel.values.values import MISSING
 
 MOST: Final = 2**64 - 1
+_MOST_FORMAT: Final = 64
+_NAME_PATTERN: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,6 @@ ONE: Final = Range(1, 1)
 UNKNOWN: Final = Range(0, MOST)
 EMPTY_UNION: Final = Range(MOST, 0)
 """The start of a union of several."""
-
-
-_MOST_FORMAT: Final = 64
-_NAME_PATTERN: Final = 128
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,12 @@ from specmux_tools.validation.rules.cel.values.values import (
     print_value,
 )
 
+_TEXTS: Final = list_of(STRING)
+_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
+_QUOTED: Final = {
+    ord(mark): f"\\{letter}" for mark, letter in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)
+}
 _compiled = lru_cache(maxsize=256)(Pattern)
 
 
@@ -66,14 +72,6 @@ REGEX: Final = CelLibrary(
         ),
     }
 )
-
-
-_TEXTS: Final = list_of(STRING)
-_LOWER: Final = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
-_UPPER: Final = {code: code - 32 for code in range(ord("a"), ord("z") + 1)}
-_QUOTED: Final = {
-    ord(mark): f"\\{letter}" for mark, letter in zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True)
-}
 
 
 def _out_of_range(index: int) -> CelError:

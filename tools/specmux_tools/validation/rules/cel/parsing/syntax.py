@@ -9,6 +9,9 @@ from typing import Any, Final, TypeAlias
 
 from specmux_converters.lazy.dataclasses import dataclass
 
+_MOST_SHOWN: Final = 100
+_MOST_SNIPPET: Final = 16_384
+
 
 @dataclass(slots=True, eq=False)
 class Literal:
@@ -143,10 +146,6 @@ def descendants(expression: Expression) -> list[Expression]:
         found.append(each)
         waiting.extend(reversed(children(each)))
     return found
-
-
-_MOST_SHOWN: Final = 100
-_MOST_SNIPPET: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
