@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import field
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import parse_qsl, urljoin, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urljoin, urlsplit
 
 import orjson
 
@@ -124,8 +124,9 @@ def _urls(answer: HTTPAnswer, note: Note) -> dict[str, str]:
     urls: dict[str, str] = {}
     for key, entry in mapping(paths if is_root else None).items():
         url = text(mapping(entry).get("serverRelativeURL"))
-        is_relative = urlsplit(url).path == f"{ROOT}/{key}" and not urlsplit(url).netloc
-        note("relative-urls", is_relative, f"{cut(key)}: {cut(url)}")
+        parts = _split_url(url)
+        is_relative = parts.path == f"{ROOT}/{key}" and not parts.netloc
+        note("relative-urls", is_relative, f"{cut(key)}: {cut(url or 'none')}")
         if is_relative:
             note("hash", bool(_hash(url)), f"{cut(key)}: {cut(url)}")
             urls[key] = url
@@ -179,9 +180,9 @@ def _expires_in(answer: HTTPAnswer) -> float:
 async def _try_stale(ask: Ask, key: str, url: str, note: Note) -> None:
     path = urlsplit(url).path
     answer = await ask(f"{path}?hash={'0' * 128}&timeout=32s", {"Accept": JSON})
-    target = urljoin(path, answer.field("location"))
-    query = dict(parse_qsl(urlsplit(target).query))
-    if answer.status != 301 or urlsplit(target).path != path or query.get("hash") != _hash(url):
+    target = _split_url(answer.field("location"), base=path)
+    query = dict(parse_qsl(target.query))
+    if answer.status != 301 or target.path != path or query.get("hash") != _hash(url):
         told = cut(answer.field("location") or "none")
         note("stale-hash", False, f"{cut(key)}: {answer.status}, Location: {told}")
     else:
@@ -288,6 +289,14 @@ def _case(server: str, verdict: Verdict) -> Case:
 def _hash(url: str) -> str:
     query = dict(parse_qsl(urlsplit(url).query))
     return query.get("hash") or query.get("etag") or ""
+
+
+def _split_url(url: str, base: str = "") -> SplitResult:
+    """No parts where it is no URL, such as ``//[``."""
+    try:
+        return urlsplit(urljoin(base, url))
+    except ValueError:
+        return urlsplit("")
 
 
 def _json(body: bytes) -> Any:

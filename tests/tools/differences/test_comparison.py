@@ -275,6 +275,21 @@ def test_what_an_operation_asks_and_answers_beside_its_schemas() -> None:
         assert [(each.id, letters(each)) for each in found] == ([expected] if expected else [])
 
 
+def test_responses_are_compared_in_the_order_of_their_codes() -> None:
+    def answering() -> dict[str, Any]:
+        parsed = document({"type": "object"})
+        (item,) = parsed["paths"].values()
+        for code in range(200, 208):
+            item["get"]["responses"][str(code)] = {"headers": {f"x-{code}": {}}}
+        return parsed
+
+    kept = answering()
+    for answer in next(iter(kept["paths"].values()))["get"]["responses"].values():
+        answer.pop("headers")
+    lost = [each.what for each in compared_documents(answering(), kept).places]
+    assert lost == [f"x-{code}" for code in range(200, 208)]
+
+
 def letters(place: Any) -> str:
     return "".join("-WB"[each] for each in (place.impacts.write, place.impacts.read, place.impacts.stored))
 

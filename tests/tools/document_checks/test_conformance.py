@@ -162,6 +162,20 @@ def test_broken_promise_is_named(name: str, tamper: Tamper) -> None:
     assert ("not ok" in render(report, "tap", is_coloured=False, version="1").decode()) == is_required
 
 
+def test_what_is_no_url_is_a_fault() -> None:
+    url = f"/openapi/v3/{APPS}?hash=A"
+    paths = {APPS: url, "none": None, "odd": "//["}
+
+    async def answer(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
+        root = {"paths": {key: {"serverRelativeURL": each} for key, each in paths.items()}}
+        body = root if target == "/openapi/v3" else {"openapi": "3.0.0"}
+        return HTTPAnswer(301 if "timeout" in target else 200, {"location": "//["}, json.dumps(body).encode())
+
+    faults = {each.promise.name: each.faults for each in asyncio.run(try_promises(answer))}
+    assert faults["relative-urls"] == ["none: none", "odd: //["]
+    assert faults["stale-hash"] == [f"{APPS}: 301, Location: //["]
+
+
 def test_promise_that_cannot_be_tried_is_not_kept() -> None:
     async def nothing(target: str, fields: Mapping[str, str]) -> HTTPAnswer:
         return HTTPAnswer(404, {}, b"")

@@ -174,7 +174,7 @@ def _request_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Fin
 def _response_changes(old: ServedOperation, new: ServedOperation) -> Iterator[Finding]:
     before, after = mapping(old.subject.get("responses")), mapping(new.subject.get("responses"))
     yield from set_changes(before.keys(), after.keys(), "response-removed", "response-added")
-    for code in before.keys() & after.keys():
+    for code in sorted(before.keys() & after.keys()):
         answers = resolve_part(old.document, before[code]), resolve_part(new.document, after[code])
         headers = [{name.lower() for name in mapping(each.get("headers"))} for each in answers]
         for name in sorted(headers[0] - headers[1]):

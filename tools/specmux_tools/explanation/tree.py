@@ -1,4 +1,5 @@
-"""The fields of a kind as a tree: the source of text, JSON, the page and the skeleton.
+"""The fields of a kind as a tree, of which the page is made, and its JSON: that of ``-o json`` and of the
+service, without empty members.
 
 A tree is cut at a component within itself, at a depth, and at a number of fields; ``has_more`` marks the
 cuts. Fields of one component are the same objects wherever it occurs.
