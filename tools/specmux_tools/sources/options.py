@@ -247,13 +247,13 @@ def _discovery_keys(_: click.Context, __: click.Parameter, names: tuple[str, ...
     return tuple(map(named_group_version, names))
 
 
-def is_first(text: str) -> bool:
-    """Whether the command has not said this yet: it may read one source for several of its arguments."""
+def say_once(say: Callable[[str], None], text: str) -> None:
+    """A command may read one source for several of its arguments, and says this for the first."""
     context = click.get_current_context(silent=True)
     said = set() if context is None else context.meta.setdefault(__name__, set())
-    is_new = text not in said
-    said.add(text)
-    return is_new
+    if text not in said:
+        said.add(text)
+        say(text)
 
 
 def is_given(name: str) -> bool:

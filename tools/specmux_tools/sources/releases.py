@@ -20,7 +20,7 @@ from specmux_converters.resources import Resources
 from specmux_converters.synthesis import resources_of
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.sources.access import has_cluster
-from specmux_tools.sources.options import KUBERNETES, SourceOptions, is_first, release_of
+from specmux_tools.sources.options import KUBERNETES, SourceOptions, release_of, say_once
 from specmux_tools.sources.source import LoadedDocuments
 
 
@@ -105,6 +105,4 @@ def predecessor(word: str, options: SourceOptions) -> str:
 
 
 def _tell_default(release: str, option: str) -> None:
-    text = f"no cluster: Kubernetes {release}'s own kinds are used ({option} chooses another)"
-    if is_first(text):
-        write_note(text)
+    say_once(write_note, f"no cluster: Kubernetes {release}'s own kinds are used ({option} chooses another)")

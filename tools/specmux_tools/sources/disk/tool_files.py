@@ -23,7 +23,7 @@ from specmux_converters.counted_nouns import counted, list_first
 from specmux_converters.errors import ConverterError, cut
 from specmux_converters.json_values import array, mapping
 from specmux_tools.sources.input import Input
-from specmux_tools.sources.options import is_first
+from specmux_tools.sources.options import say_once
 from specmux_tools.sources.source import FileRefused
 
 _VALUES: Final = re.compile(r"(?:values[^/]*|ci/[^/]*-values)\.(?:ya?ml|json)|values\.schema\.json")
@@ -94,8 +94,7 @@ def report_skipped(names: Iterable[str]) -> None:
     if skipped:
         files = counted(len(skipped), "file")
         text = f"{files} of kustomize (kustomizations, patches) skipped: {list_first(skipped, _SHOWN)}"
-        if is_first(text):
-            warn(text)
+        say_once(warn, text)
 
 
 class KustomizeFiles:
