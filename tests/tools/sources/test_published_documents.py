@@ -241,4 +241,6 @@ def test_only_what_shows_descriptions_says_how_to_get_them(tmp_path: Path) -> No
     assert run("search", "replicas", "--release", RELEASE).stderr.count(NOTE) == 1
     assert NOTE not in run("explain", "deploy", "--release", RELEASE, "-o", "skeleton").stderr
     assert NOTE not in run("get", "apps/v1", "--release", RELEASE).stderr
+    kustomize = run("schemas", tmp_path / "out", "--release", RELEASE, "--layout", "kustomize")
+    assert NOTE not in kustomize.stderr
     assert NOTE not in run("-q", "explain", "deploy", "--release", RELEASE).stderr

@@ -115,7 +115,8 @@ def schemas(
         raise click.UsageError("--layout kustomize is of all kinds, and goes with no other layout")
     with report_errors(), progress("writing schemas"):
         with open_documents(source) as documents:
-            note_missing_descriptions(documents.where, source)
+            if KUSTOMIZE not in layouts:  # it reads no descriptions
+                note_missing_descriptions(documents.where, source)
             loaded = documents.load()
         report_unread(loaded.unread)
         held = loaded.documents.documents
