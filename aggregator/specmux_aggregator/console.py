@@ -22,7 +22,7 @@ Colour = Literal["red", "yellow", "green"]
 PATIENCE: Final = 2.0
 """Seconds of waiting for a server before that is said."""
 
-WORK: Final = 1.0
+PROGRESS_INTERVAL: Final = 1.0
 """Seconds of work before anything is said, and between updates."""
 
 _VERBOSITY: Final = "specmux.verbosity"
@@ -173,7 +173,7 @@ def progress(what: str, *, stream: TextIO | None = None) -> Iterator[None]:
 def _tell(what: str, out: TextIO, done: Event) -> None:
     start = time.monotonic()
     has_told = False
-    while not done.wait(WORK):
+    while not done.wait(PROGRESS_INTERVAL):
         has_told = True
         out.write(f"\r{what} … {time.monotonic() - start:.0f} s")
         out.flush()

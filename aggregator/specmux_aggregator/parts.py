@@ -322,7 +322,8 @@ def swagger_routes(swagger: MergedSwagger | None) -> list[Route]:
 
 
 class Workers:
-    """Processes start with their first work; two are started ahead."""
+    """The worker processes of a service, one for each kind of work that must not wait for another. They start
+    with their first work; two are started ahead."""
 
     def __init__(self, settings: Settings) -> None:
         build_timeout = settings.limits.build_timeout

@@ -1,4 +1,4 @@
-"""The service as a process: logging, signals, configuration changes, and an orderly end."""
+"""The service as a process: its event loop, logging, signals, configuration changes, and an orderly end."""
 
 from __future__ import annotations
 

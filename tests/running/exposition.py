@@ -17,7 +17,7 @@ from running.service import backend, service
 from specmux_aggregator.aggregation import document_checks
 from specmux_aggregator.config.settings import DocumentSettings, KubernetesSettings
 from specmux_aggregator.model.backend import Backend
-from specmux_aggregator.model.snapshot import Summary
+from specmux_aggregator.model.snapshot import CheckSummary
 from specmux_aggregator.server.acceptors.passing import Acceptors
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -30,9 +30,9 @@ def families() -> Iterator[Metric]:
     yield from Acceptors(keeper, lambda: 0).collect()
 
 
-def found(body: bytes, group_version: GroupVersion, *, limits: Limits) -> Summary:
+def found(body: bytes, group_version: GroupVersion, *, limits: Limits) -> CheckSummary:
     """In place of the check, whose process the machine runs when it has nothing else to do."""
-    return Summary(errors=1, warnings=0, examples=("made up",))
+    return CheckSummary(errors=1, warnings=0, examples=("made up",))
 
 
 async def _scraped() -> str:

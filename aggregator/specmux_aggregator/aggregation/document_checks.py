@@ -16,7 +16,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.documents.repository import DocumentRepository
 from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.snapshot import DocumentKey, PublishedCheck, Snapshot, Summary
+from specmux_aggregator.model.snapshot import CheckSummary, DocumentKey, PublishedCheck, Snapshot
 from specmux_aggregator.mounts import DOCUMENT_CHECK, NamedFunction
 from specmux_aggregator.workers.worker import Worker
 from specmux_converters.document import Limits
@@ -25,7 +25,7 @@ from specmux_converters.media_types import JSON
 
 logger = logging.getLogger(__name__)
 
-_CHECK: Final[NamedFunction[..., Summary]] = NamedFunction(DOCUMENT_CHECK)
+_CHECK: Final[NamedFunction[..., CheckSummary]] = NamedFunction(DOCUMENT_CHECK)
 
 RETRY: Final = 30.0
 """Seconds before another attempt at a document that could not be fetched or whose process failed."""

@@ -63,7 +63,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class CheckSummary:
     """Number of findings, and the first of them by level."""
 
     errors: int
@@ -77,5 +77,5 @@ class PublishedCheck:
     ``reason``."""
 
     key: DocumentKey
-    summary: Summary | None
+    summary: CheckSummary | None
     reason: str | None = None

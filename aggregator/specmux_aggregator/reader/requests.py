@@ -180,8 +180,9 @@ State = Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentShare:
-    """A document beyond it is refused alone. It is published all the same: only questions about it, and files
-    made of it, are not answered."""
+    """The share of one document in a process that reads those of all backends. A document beyond it is
+    refused alone, and published all the same: only questions about it, and files made of it, are not
+    answered."""
 
     max_bytes: int = 16 * 1024 * 1024
     max_values: int = 400_000

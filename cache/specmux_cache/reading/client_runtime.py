@@ -1,4 +1,4 @@
-"""Runners of blocking calls, and of runs that callers share.
+"""The blocking calls of a client, and the runs that its callers share.
 
 The rules of the cache are written once, as coroutines; ``sync`` runs them without an event loop.
 """

@@ -19,12 +19,12 @@ from specmux_aggregator.errors import WorkerFailed
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.model.snapshot import DocumentKey, Snapshot, Summary
+from specmux_aggregator.model.snapshot import CheckSummary, DocumentKey, Snapshot
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
 OWNER = BackendName("b")
-SOUND = Summary(0, 1, ("a warning",))
+SOUND = CheckSummary(0, 1, ("a warning",))
 
 
 def snapshot(**hashes: str) -> Snapshot:
@@ -41,7 +41,7 @@ class Bench:
 
     def __init__(self) -> None:
         self.bodies: dict[str, bytes | Failure] = {}
-        self.results: dict[str, Summary | WorkerFailed] = {}
+        self.results: dict[str, CheckSummary | WorkerFailed] = {}
         self.asked: list[DocumentKey] = []
         self.checked: list[GroupVersion] = []
         self.gate = asyncio.Event()
@@ -53,7 +53,7 @@ class Bench:
         await self.gate.wait()
         return self.bodies.get(key.group_version, b"{}")
 
-    async def run(self, function: Any, body: bytes, name: GroupVersion, *, limits: Limits) -> Summary:
+    async def run(self, function: Any, body: bytes, name: GroupVersion, *, limits: Limits) -> CheckSummary:
         self.checked.append(name)
         result = self.results.get(name, SOUND)
         if isinstance(result, WorkerFailed):
@@ -133,7 +133,7 @@ async def test_what_cannot_be_had_is_tried_again_after_a_while_or_a_change(
 async def test_a_document_that_ends_its_process_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
     async with running() as bench:
         bench.results["a"] = WorkerFailed("it took too long")
-        bench.results["b"] = Summary(2, 0, ("paths: no list", "info: missing"))
+        bench.results["b"] = CheckSummary(2, 0, ("paths: no list", "info: missing"))
         with caplog.at_level(logging.WARNING):
             bench.checks.follow(snapshot(a="1", b="1", c="1"))
             await rest()

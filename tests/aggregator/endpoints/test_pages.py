@@ -21,7 +21,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
-from specmux_aggregator.model.snapshot import DocumentKey, PublishedCheck, Summary
+from specmux_aggregator.model.snapshot import CheckSummary, DocumentKey, PublishedCheck
 from specmux_converters.group_versions import GroupVersion
 
 KEY = GroupVersion("apis/a/v1")
@@ -216,14 +216,14 @@ def test_status_says_of_each_backend_how_it_is() -> None:
 
 
 def test_status_names_documents_with_findings_alone() -> None:
-    def checked(name: str, summary: Summary | None) -> tuple[GroupVersion, PublishedCheck]:
+    def checked(name: str, summary: CheckSummary | None) -> tuple[GroupVersion, PublishedCheck]:
         key = GroupVersion(name)
         return key, PublishedCheck(DocumentKey(BackendName("b"), key, Hash("A")), summary, "too slow")
 
     checks = dict(
         [
-            checked("warned", Summary(0, 1, ("w",))),
-            checked("sound", Summary(0, 0, ())),
+            checked("warned", CheckSummary(0, 1, ("w",))),
+            checked("sound", CheckSummary(0, 0, ())),
             checked("never", None),
         ]
     )

@@ -18,7 +18,7 @@ import yaml
 
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
 from specmux_aggregator.http.messages import Coding
-from specmux_aggregator.model.snapshot import Summary
+from specmux_aggregator.model.snapshot import CheckSummary
 from specmux_converters.counted_nouns import counted
 from specmux_converters.crd import build
 from specmux_converters.crd.manifest import shown_name
@@ -340,19 +340,19 @@ def _is_kubernetes(document: Document) -> bool:
     return any(GROUP_VERSION_KIND in each for _, each in chain(members(schemas), operations))
 
 
-def check_published(body: bytes, group_version: GroupVersion, *, limits: Limits) -> Summary:
+def check_published(body: bytes, group_version: GroupVersion, *, limits: Limits) -> CheckSummary:
     """For the service's worker process. ``body``: gzipped JSON. Runs at the lowest priority."""
     with contextlib.suppress(OSError):  # a sandbox may refuse it
         os.nice(_NICE_MAX)
     try:
         data = decode_body(body, Coding.GZIP, max_bytes=limits.max_bytes)
     except (BadCoding, TooLarge) as error:
-        return Summary(1, 0, (cut(str(error)),))
+        return CheckSummary(1, 0, (cut(str(error)),))
     findings = check(data, group_version, limits=limits)
     named = [
         f"{cut(finding.pointer) or '(document)'}: {finding.message} [{finding.rule}]" for finding in findings
     ]
-    return Summary(
+    return CheckSummary(
         errors=sum(finding.level is Level.ERROR for finding in findings),
         warnings=sum(finding.level is Level.WARNING for finding in findings),
         examples=tuple(named[:EXAMPLES_MAX]),
