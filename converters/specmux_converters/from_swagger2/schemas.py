@@ -38,7 +38,7 @@ _MISTYPED: Final = object()
 
 TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object"})
 
-_FIELDS: Final[dict[str, Kinds]] = {
+FIELDS: Final[dict[str, Kinds]] = {
     **dict.fromkeys(("title", "description", "format", "pattern"), TEXT),
     **dict.fromkeys(("maximum", "minimum", "multipleOf"), NUMBER),
     **dict.fromkeys(
@@ -55,10 +55,10 @@ _APPLIED: Final = ("allOf", "anyOf", "oneOf", "not")
 
 _COMPANIONS: Final = {"exclusiveMaximum": "maximum", "exclusiveMinimum": "minimum"}
 _BOUNDS: Final = (
-    _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in _FIELDS.items() if kinds is COUNT}
+    _COMPANIONS.keys() | {"multipleOf"} | {key for key, kinds in FIELDS.items() if kinds is COUNT}
 )
 _PLAIN: Final[dict[str, type]] = {
-    **{key: next(iter(kinds)) for key, kinds in _FIELDS.items() if len(kinds) == 1 and key not in _BOUNDS},
+    **{key: next(iter(kinds)) for key, kinds in FIELDS.items() if len(kinds) == 1 and key not in _BOUNDS},
     "type": str,
 }
 """Keywords that need no conversion if their values have these types."""
@@ -67,7 +67,7 @@ _SIMPLE: Final = frozenset({"type", "description", "default", "format"})
 _SIMPLE_TYPES: Final[dict[type, str]] = {str: "string", int: "integer", bool: "boolean"}
 _OBJECTS: Final = ("externalDocs", "xml")
 _KINDS: Final[dict[str, Kinds]] = {
-    **_FIELDS,
+    **FIELDS,
     **dict.fromkeys((*_OBJECTS, "additionalProperties", "not", "properties", "items"), OBJECT),
     **dict.fromkeys(("allOf", "anyOf", "oneOf", "required", "enum"), ARRAY),
     "discriminator": TEXT,
@@ -128,7 +128,7 @@ def _keywords(node: dict[str, Any], source: SwaggerSource, trace: Trace) -> dict
 
 
 def _field(key: str, value: Any, node: dict[str, Any], source: SwaggerSource, trace: Trace) -> Any:
-    kinds = _FIELDS[key]
+    kinds = FIELDS[key]
     if kinds is COUNT and value.__class__ is float and value.is_integer():
         value = int(value)  # Go does not parse 3.0 as an integer
     if value.__class__ not in kinds:
@@ -390,7 +390,7 @@ def _also(result: dict[str, Any], constraint: dict[str, Any]) -> None:
 
 
 CONVERTERS: Final[dict[str, Convert]] = {
-    **dict.fromkeys(_FIELDS, _field),
+    **dict.fromkeys(FIELDS, _field),
     **dict.fromkeys(_OBJECTS, _object),
     **dict.fromkeys(("allOf", "anyOf", "oneOf"), _alternatives),
     **dict.fromkeys(("required", "enum"), _choices),
