@@ -77,10 +77,10 @@ def place_changes(report: Report, old: tuple[SourceDocument, ...], new: tuple[So
         texts.setdefault(id(spot.source), (spot.source, set()))[1].add(spot.path)
     found = {key: _positions(source, paths) for key, (source, paths) in texts.items()}
     placed = []
-    for change, found_spot in zip(report.changes, spots, strict=True):
-        if found_spot is not None:
-            line, column = found[id(found_spot.source)].get(found_spot.path) or (None, None)
-            where = Where(found_spot.source.file, line, column, pointer_to(*found_spot.path))
+    for change, place in zip(report.changes, spots, strict=True):
+        if place is not None:
+            line, column = found[id(place.source)].get(place.path) or (None, None)
+            where = Where(place.source.file, line, column, pointer_to(*place.path))
             change = replace(change, where=where)
         placed.append(change)
     return replace(report, changes=tuple(placed))

@@ -1,4 +1,5 @@
-"""The files of ``specmux validate``, the objects in them, and the verdict on each."""
+"""The files of ``specmux validate``, the objects in them, and the verdict on each without ignored fields,
+such as those that sops adds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Determine the kind of a body, the first step of an apiserver (apimachinery, serializer/json/meta.go)."""
+"""The kind of a body, the first step of an apiserver (apimachinery, serializer/json/meta.go), and Go's names
+of types."""
 
 from __future__ import annotations
 
