@@ -11,16 +11,14 @@ annotations or with gzip or zstd, signatures beside the snapshot. ``LayoutFiles`
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import hashlib
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
-from specmux_aggregator.backend_sources.files import Fingerprint
 from specmux_aggregator.errors import UnreadableLayout
 from specmux_aggregator.folders import KEY, LAYOUT, group_version_of_file, read_at_most
 from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
@@ -32,6 +30,9 @@ from specmux_converters.errors import ConverterError, cut
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.json_values import array, mapping, text
 from specmux_converters.lazy.patterns import pattern
+
+if TYPE_CHECKING:  # commands read a layout without an event loop
+    from specmux_aggregator.backend_sources.files import Fingerprint
 
 INDEX_TYPE: Final = "application/vnd.oci.image.index.v1+json"
 MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
@@ -343,7 +344,9 @@ class LayoutFiles:
         self._documents: dict[str, tuple[Layout, LayoutDocument]] = {}
 
     async def scan(self) -> dict[str, Fingerprint] | Failure:
-        return await asyncio.to_thread(self._scan)
+        from asyncio import to_thread
+
+        return await to_thread(self._scan)
 
     def read(self, name: str) -> bytes:
         """The verified bytes. Raises OSError; blocks."""

@@ -7,6 +7,8 @@ import gzip
 import hashlib
 import os
 import re
+import subprocess
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -252,3 +254,8 @@ def test_path_of_which_the_system_cannot_tell_whether_it_exists_is_refused(
     found = asyncio.run(LayoutFiles(word, max_files=9, max_bytes=10_000).scan())
     assert isinstance(found, Failure)
     assert found.detail.endswith("File name too long")
+
+
+def test_commands_read_a_layout_without_an_event_loop() -> None:
+    code = "import sys, specmux_aggregator.backend_sources.oci_layout; sys.exit('asyncio' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
