@@ -11,7 +11,10 @@ import inspect
 import os
 from collections import Counter
 from collections.abc import Callable
+from multiprocessing import forkserver
+from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -25,6 +28,18 @@ TALLY = "tally: "
 os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonschema")
 
 PRELOADED.insert(0, "running.even_precedence")
+_ensure_running = forkserver._forkserver.ensure_running
+
+
+def _ensure_running_with_tests() -> None:
+    """Before Python 3.13 a fork server imports what it preloads without the paths of its parent, and passes
+    over what is not there."""
+    paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
+    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(paths)):
+        _ensure_running()
+
+
+forkserver._forkserver.ensure_running = _ensure_running_with_tests
 
 # Garbage is looked for at every so many new objects: documents are trees of many, and hold no cycles.
 OBJECTS_UNTIL_COLLECTED = 50_000

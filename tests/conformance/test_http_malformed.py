@@ -210,7 +210,8 @@ def test_bad_requests_are_refused_in_words(server: Running, caplog: pytest.LogCa
             else:
                 # What is odd but well formed is for the service: an unusual target, a body nobody wants.
                 assert status in (200, 405), (sent[:200], status)
-        assert len(caplog.records) <= 1, (sent[:200], caplog.text)
+        lines = [text for text in caplog.messages if not text.endswith("malformed requests were not logged")]
+        assert len(lines) <= 1, (sent[:200], caplog.text)
         assert not any(record.exc_info for record in caplog.records), sent[:200]
     assert refused >= 150
     eventually(lambda: server.counts.malformed - before == refused)
