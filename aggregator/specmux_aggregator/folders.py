@@ -6,10 +6,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
-from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.patterns import pattern
+
+if TYPE_CHECKING:  # imported where a file is named
+    from specmux_converters.group_versions import GroupVersion
 
 LAYOUT: Final = "oci:"
 """Before the path of an OCI image layout, where a folder could be named as well."""
@@ -89,4 +91,6 @@ def group_version_of_file(relative: str) -> GroupVersion | None:
     if name.endswith("_openapi"):
         name = name.removesuffix("_openapi").replace("__", "/")
     key = f"{folder}{slash}{name}"
+    from specmux_converters.group_versions import GroupVersion
+
     return GroupVersion(key) if KEY.fullmatch(key) else None

@@ -102,6 +102,7 @@ def test_importing_it_brings_neither_http_nor_converters() -> None:
         "specmux_converters",
         "specmux_converters.lazy",
         "specmux_converters.lazy.dataclasses",
+        "specmux_converters.lazy.patterns",
     }
 
 
