@@ -15,7 +15,7 @@ import orjson
 
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
-from specmux_tools.differences.findings import Finding, print_path
+from specmux_tools.differences.findings import Finding, show_path
 from specmux_tools.differences.rules import RULES, ChangeSeverity, Impact, Impacts
 from specmux_tools.differences.served import Basis
 from specmux_tools.reports import Where
@@ -86,7 +86,7 @@ class Judge:
             id=finding.id,
             group_version=self.group_version,
             kind=kind,
-            path=print_path(finding.steps),
+            path=show_path(finding.steps),
             what=finding.what,
             impacts=impacts,
             old=finding.old,

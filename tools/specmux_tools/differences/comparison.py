@@ -12,7 +12,7 @@ from typing import Any, Final
 from specmux_converters.group_versions import GroupVersion, split
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.changes import EVERYBODY, Direction, Judge, Place
-from specmux_tools.differences.findings import ComparisonBudget, Finding, is_status, print_path
+from specmux_tools.differences.findings import ComparisonBudget, Finding, is_status, show_path
 from specmux_tools.differences.manifests import root_schema
 from specmux_tools.differences.operation_comparison import (
     is_documented_differently,
@@ -260,7 +260,7 @@ class _Comparer:
         has_status = _has_status_subresource(old, before.name) and _has_status_subresource(new, before.name)
         direction = Direction(before.is_written, before.is_read, before.is_stored)
         for finding in result.findings:
-            path = print_path(finding.steps)
+            path = show_path(finding.steps)
             if before.is_list and (path == "items" or path.startswith("items[]")):
                 continue
             yield self._at(

@@ -104,7 +104,7 @@ def step(name: str) -> str:
     return f".{name}" if _PLAIN.fullmatch(name) else f"[{orjson.dumps(name).decode()}]"
 
 
-def print_path(steps: str) -> str:
+def show_path(steps: str) -> str:
     """The path as reports print it, without the leading dot."""
     return steps.removeprefix(".")
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.changes import short, word
-from specmux_tools.differences.findings import ComparisonBudget, print_path
+from specmux_tools.differences.findings import ComparisonBudget, show_path
 from specmux_tools.differences.schema.schema_comparison import SchemaComparison
 from specmux_tools.differences.schema.views import ComponentSchemas
 from specmux_tools.kinds import KindSchema
@@ -39,7 +39,7 @@ def compare_kinds(old: KindSchema, new: KindSchema) -> tuple[list[KindDifference
         said = _describe_change(
             each.id, "" if each.what is None else word(each.what), short(each.old), short(each.new)
         )
-        found.add(KindDifference(print_path(each.steps), said.format(left=left, right=right)))
+        found.add(KindDifference(show_path(each.steps), said.format(left=left, right=right)))
     return sorted(found), result.documentation
 
 

@@ -160,10 +160,10 @@ class InvalidExpression(Exception):
 
     def __init__(self, text: str, issues: list[Issue]) -> None:
         self.issues = tuple(issues)
-        super().__init__(print_issues(text, issues))
+        super().__init__(show_issues(text, issues))
 
 
-def print_issues(text: str, issues: list[Issue]) -> str:
+def show_issues(text: str, issues: list[Issue]) -> str:
     placed = sorted(
         ((*_place(text, issue.at), issue) for issue in issues[:_MOST_SHOWN]), key=itemgetter(0, 1)
     )
