@@ -37,6 +37,7 @@ def write(folder: Path, *, other: str = "", **spec: Any) -> Path:
 
 def asked(folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]], *options: str) -> None:
     import mcp
+    from mcp.client.stdio import stdio_client
 
     async def whole() -> None:
         command = mcp.StdioServerParameters(
@@ -44,7 +45,9 @@ def asked(folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]], *o
             args=["-m", "specmux_aggregator.cli", "mcp", "--directory", str(folder), *options],
             env=environment(folder),
         )
-        async with asyncio.timeout(DEADLINE), mcp.Client(command) as client:
+        # Else it takes what stood for stderr when it was imported, which may have been another test's buffer.
+        transport = stdio_client(command, errlog=sys.__stderr__)
+        async with asyncio.timeout(DEADLINE), mcp.Client(transport) as client:
             await scenario(client)
 
     asyncio.run(whole())
