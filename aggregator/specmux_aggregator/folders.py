@@ -84,6 +84,8 @@ def group_version_of_file(relative: str) -> GroupVersion | None:
     Two forms: ``apis/apps/v1.json``, and ``apis__apps__v1_openapi.json`` of kubernetes/kubernetes
     (api/openapi-spec/v3). Both may end in ``.gz``.
     """
+    from specmux_converters.group_versions import GroupVersion
+
     stem = relative.removesuffix(COMPRESSED)
     for suffix in SUFFIXES:
         stem = stem.removesuffix(suffix)
@@ -91,6 +93,4 @@ def group_version_of_file(relative: str) -> GroupVersion | None:
     if name.endswith("_openapi"):
         name = name.removesuffix("_openapi").replace("__", "/")
     key = f"{folder}{slash}{name}"
-    from specmux_converters.group_versions import GroupVersion
-
     return GroupVersion(key) if KEY.fullmatch(key) else None
