@@ -57,8 +57,9 @@ class DuplicateKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Parsed:
-    """Aliased values are the same object at every place: treat them as read-only."""
+class YamlDocument:
+    """One document of a stream. Aliased values are the same object at every place: treat them as
+    read-only."""
 
     value: Any
     duplicates: tuple[DuplicateKey, ...] = ()
@@ -75,10 +76,10 @@ def read(
     duplicates: Duplicates = Duplicates.REFUSED,
     limits: Limits = DEFAULT_LIMITS,
     with_marks: bool = False,
-) -> Parsed:
+) -> YamlDocument:
     """The first document; null if there is none. Raises as ``read_all``."""
     documents = read_all(data, dialect=dialect, duplicates=duplicates, limits=limits, with_marks=with_marks)
-    return next(documents, Parsed(None))
+    return next(documents, YamlDocument(None))
 
 
 def read_all(
@@ -88,7 +89,7 @@ def read_all(
     duplicates: Duplicates = Duplicates.REFUSED,
     limits: Limits = DEFAULT_LIMITS,
     with_marks: bool = False,
-) -> Iterator[Parsed]:
+) -> Iterator[YamlDocument]:
     """Each document in turn. Raises InvalidDocument with ``line``, chained to libyaml's error for invalid
     YAML; LimitExceeded beyond ``limits``."""
     text = data.encode() if isinstance(data, str) else data
@@ -230,7 +231,7 @@ class _Composer:
         self._lines: dict[int, tuple[Any, dict[str, int]]] = {}
         """Lines of values in mappings that can be merged, by identity."""
 
-    def documents(self, events: Iterator[Any], *, with_marks: bool) -> Iterator[Parsed]:
+    def documents(self, events: Iterator[Any], *, with_marks: bool) -> Iterator[YamlDocument]:
         marks: list[Any] = []
         event = None
         try:
@@ -252,7 +253,7 @@ class _Composer:
                     self._begin()
                     marks.clear()
                 elif kind is yaml.DocumentEndEvent:
-                    yield Parsed(self._root, tuple(self._duplicates), marks[:-1], tuple(self._losses))
+                    yield YamlDocument(self._root, tuple(self._duplicates), marks[:-1], tuple(self._losses))
         except InvalidDocument as error:
             if event is not None:
                 error.line = event.start_mark.line + 1

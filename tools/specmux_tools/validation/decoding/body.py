@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 from specmux_converters.document import DEFAULT_LIMITS
 from specmux_converters.errors import ConverterError
 from specmux_converters.go.text import SPACES, json_text
-from specmux_converters.go.yaml_reader import DuplicateKey, Parsed
+from specmux_converters.go.yaml_reader import DuplicateKey, YamlDocument
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.validation.decoding.cbor_reader import read_cbor
@@ -47,7 +47,7 @@ class Body:
     data: bytes
     format: BodyFormat
     value: Any = None
-    document: Parsed | None = None
+    document: YamlDocument | None = None
     """The document of YAML, with its marks."""
     is_plain: bool = False
     """No key is there twice, and no number is unusual."""

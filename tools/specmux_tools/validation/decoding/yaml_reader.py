@@ -13,7 +13,7 @@ import yaml
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, LimitExceeded
 from specmux_converters.go.yaml_dialects import KUBERNETES_EXACT
-from specmux_converters.go.yaml_reader import NODE_BYTES, DuplicateKey, Duplicates, Parsed, read
+from specmux_converters.go.yaml_reader import NODE_BYTES, DuplicateKey, Duplicates, YamlDocument, read
 from specmux_tools.validation.decoding.json_reader import MOST_DEPTH
 from specmux_tools.validation.errors import Undecodable
 
@@ -28,7 +28,7 @@ def strict_yaml_error(duplicates: Iterable[DuplicateKey]) -> str:
     return ERRORS_PREFIX + "\n".join(f"  {each.text}" for each in duplicates)
 
 
-def read_yaml(data: bytes) -> Parsed:
+def read_yaml(data: bytes) -> YamlDocument:
     """Raises Undecodable for what go-yaml, or JSON after it, refuses."""
     limits = Limits(max_depth=MOST_DEPTH, max_expanded_bytes=MOST_DECODED * NODE_BYTES + len(data))
     try:
