@@ -46,7 +46,7 @@ OBJECTS_UNTIL_COLLECTED = 50_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    sampling.load_profile(is_whole="not long" not in config.option.markexpr)
+    sampling.load_profile(is_whole=sampling.is_whole(config))
     gc.disable()  # while modules are imported and tests collected, which stay
 
 
@@ -77,7 +77,7 @@ def tally(record_property: Callable[[str, object], None]) -> Callable[[str, int]
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """The tallies, and how many tests had no reference data to run on."""
+    """The tallies, how many tests had no reference data to run on, and whether this was a sample."""
     counts: Counter[str] = Counter()
     for report in terminalreporter.stats.get("passed", []):
         for label, count in report.user_properties:
@@ -92,3 +92,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     ]
     if skipped:
         terminalreporter.write_line(f"{len(skipped)} cases need files of others: {shared_data.REASON}")
+    if not sampling.is_whole(config):
+        terminalreporter.write_line(
+            f"a sample: no long tests, {sampling.share(100)} of each 100 random examples;"
+            " make test SELECTION= runs all"
+        )

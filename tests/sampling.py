@@ -12,6 +12,10 @@ _WHOLE: Final = 100
 _SHARE: Final = 40
 
 
+def is_whole(config: pytest.Config) -> bool:
+    return "not long" not in config.option.markexpr
+
+
 def load_profile(*, is_whole: bool) -> None:
     """Before test modules are imported."""
     # How long an example takes says more about the machine than about the code.
