@@ -34,6 +34,29 @@ _GOOD_TIME: Final = pattern(
 )
 """Matches most times; others are parsed part by part."""
 
+_TWO_DIGITS: Final = pattern("[0-9]{2}")
+_DASH: Final = pattern("-")
+_COLON: Final = pattern(":")
+_DATE_AND_CLOCK: Final = (
+    ("2006", pattern("[0-9]{4}"), "", 0, 0),
+    ("-", _DASH, "", 0, 0),
+    ("01", _TWO_DIGITS, "month", 1, 12),
+    ("-", _DASH, "", 0, 0),
+    ("02", _TWO_DIGITS, "", 0, 0),
+    ("T", pattern("T"), "", 0, 0),
+    ("15", pattern("[0-9]{2}|[0-9](?=[^0-9])"), "hour", 0, 23),  # a single digit: Go issue 54580
+    (":", _COLON, "", 0, 0),
+    ("04", _TWO_DIGITS, "minute", 0, 59),
+    (":", _COLON, "", 0, 0),
+    ("05", _TWO_DIGITS, "second", 0, 59),
+)
+"""Elements of a layout, their texts, and the name and range of those whose range is checked at once."""
+_FRACTIONS: Final = {
+    RFC3339: ("", pattern("(?:[.,][0-9]+)?"), "", 0, 0),
+    RFC3339_MICRO: (".000000", pattern("[.,][0-9]{6}"), "", 0, 0),
+}
+_ZONE: Final = ("Z07:00", pattern("Z|[+-]([0-9]{2}):([0-9]{2})"), "", 0, 0)
+
 _BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _GOOD_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
@@ -67,11 +90,30 @@ def _exponent(suffix: str) -> int:
 
 
 def time_fault(text: str, layout: str = RFC3339) -> str | None:
-    """Checks a metav1.Time or, with RFC3339_MICRO, a metav1.MicroTime."""
-    match = _GOOD_TIME.fullmatch(text)
-    if match is not None and (match[1] is not None or layout is RFC3339):
+    """Checks a metav1.Time or, with RFC3339_MICRO, a metav1.MicroTime, as time.Parse does: the first element
+    of the layout that does not match, or is out of range, is the fault."""
+    good = _GOOD_TIME.fullmatch(text)
+    if good is not None and (good[1] is not None or layout is RFC3339):
         return None
-    return _TimeReader(text, layout).fault()
+    parsing = f"parsing time {_time_quoted(text)}"
+    at, found = 0, []
+    for element, shape, name, least, most in (*_DATE_AND_CLOCK, _FRACTIONS[layout], _ZONE):
+        match = shape.match(text, at)
+        if match is None:
+            left = _time_quoted(text[at:])
+            return f"{parsing} as {_time_quoted(layout)}: cannot parse {left} as {_time_quoted(element)}"
+        at = match.end()
+        found.append(match)
+        if name and not least <= int(match[0]) <= most:
+            return f"{parsing}: {name} out of range"
+    zone = found[-1]
+    for number, name, most in ((zone[1], "hour", 24), (zone[2], "minute", 60)):
+        if number and int(number) > most:
+            return f"{parsing}: time zone offset {name} out of range"
+    if at < len(text):
+        return f"{parsing}: extra text: {_time_quoted(text[at:])}"
+    year, month, day = (int(found[index][0]) for index in (0, 2, 4))
+    return None if date_is_real(year, month, day) else f"{parsing}: day out of range"
 
 
 def base64_fault(text: str) -> str | None:
@@ -124,107 +166,6 @@ def _after_breaks(data: bytes, at: int) -> int:
     return at
 
 
-class _TimeReader:
-    """time.Parse for the two layouts of metav1: the remaining text and the first part that does not match."""
-
-    def __init__(self, text: str, layout: str) -> None:
-        self._text = text
-        self._layout = layout
-        self._left = text
-        self._range = ""
-
-    def fault(self) -> str | None:
-        year = self._digits("2006", 4)
-        if year is None or not self._literal("-"):
-            return self._failed
-        month = self._digits("01", 2) or 0
-        if self._failed or not self._in("month", 1, month, 12) or not self._literal("-"):
-            return self._failed
-        day = self._digits("02", 2)
-        if day is None or not self._literal("T"):
-            return self._failed
-        return self._clock(year, month, day)
-
-    _failed: str | None = None
-
-    def _clock(self, year: int, month: int, day: int) -> str | None:
-        for element, name, most, follows in (
-            ("15", "hour", 23, ":"),
-            ("04", "minute", 59, ":"),
-            ("05", "second", 59, ""),
-        ):
-            value = self._hour() if element == "15" else self._digits(element, 2)
-            if value is None or not self._in(name, 0, value, most) or not self._literal(follows):
-                return self._failed
-        if not self._fraction() or not self._zone():
-            return self._failed
-        if self._left:
-            return f"parsing time {_time_quoted(self._text)}: extra text: {_time_quoted(self._left)}"
-        if not date_is_real(year, month, day):
-            return f"parsing time {_time_quoted(self._text)}: day out of range"
-        return None
-
-    def _hour(self) -> int | None:
-        """A single digit is accepted here (Go issue 54580)."""
-        if len(self._left) > 1 and _is_digit(self._left[0]) and not _is_digit(self._left[1]):
-            value, self._left = int(self._left[0]), self._left[1:]
-            return value
-        return self._digits("15", 2)
-
-    def _digits(self, element: str, count: int) -> int | None:
-        part = self._left[:count]
-        if len(part) < count or not all(map(_is_digit, part)):
-            self._fail(element)
-            return None
-        self._left = self._left[count:]
-        return int(part)
-
-    def _literal(self, mark: str) -> bool:
-        if not mark or self._left.startswith(mark):
-            self._left = self._left[len(mark) :]
-            return True
-        self._fail(mark)
-        return False
-
-    def _in(self, name: str, least: int, value: int, most: int) -> bool:
-        if least <= value <= most:
-            return True
-        self._failed = f"parsing time {_time_quoted(self._text)}: {name} out of range"
-        return False
-
-    def _fraction(self) -> bool:
-        if self._layout is RFC3339_MICRO:
-            match = re.match(r"[.,][0-9]{6}", self._left)
-            if match is None:
-                self._fail(".000000")
-                return False
-        else:
-            match = re.match(r"[.,][0-9]+", self._left)
-        self._left = self._left[match.end() :] if match else self._left
-        return True
-
-    def _zone(self) -> bool:
-        if self._left.startswith("Z"):
-            self._left = self._left[1:]
-            return True
-        match = re.match(r"[+-]([0-9]{2}):([0-9]{2})", self._left)
-        if match is None:
-            self._fail("Z07:00")
-            return False
-        if int(match[1]) > 24:
-            return self._in("time zone offset hour", 0, int(match[1]), 24)
-        if int(match[2]) > 60:
-            return self._in("time zone offset minute", 0, int(match[2]), 60)
-        self._left = self._left[6:]
-        return True
-
-    def _fail(self, element: str) -> None:
-        self._failed = (
-            f"parsing time {_time_quoted(self._text)} as {_time_quoted(self._layout)}: "
-            f"cannot parse {_time_quoted(self._left)} as {_time_quoted(element)}"
-        )
-
-
 def _time_quoted(text: str) -> str:
     """Quotes like Go's package time, byte by byte."""
     shown = (
@@ -241,7 +182,3 @@ def _time_quoted(text: str) -> str:
 def date_is_real(year: int, month: int, day: int) -> bool:
     """Whether the date exists in the proleptic Gregorian calendar, year 0 included."""
     return 1 <= month <= 12 and 1 <= day <= monthrange(year or _LEAP_YEAR, month)[1]
-
-
-def _is_digit(character: str) -> bool:
-    return "0" <= character <= "9"
