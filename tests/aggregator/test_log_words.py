@@ -10,7 +10,6 @@ import pytest
 import specmux_aggregator
 
 ROOMS = (
-    "aggregation/document_checks.py",
     "aggregation/publisher.py",
     "aggregation/refresher.py",
     "changes/history.py",

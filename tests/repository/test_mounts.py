@@ -18,7 +18,6 @@ NAMED = [
     mounts.DIFFERENCES,
     mounts.CHANGES_AS_TEXT,
     mounts.JSON_SCHEMAS,
-    mounts.DOCUMENT_CHECK,
 ]
 
 
