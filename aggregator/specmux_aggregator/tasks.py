@@ -9,32 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from specmux_aggregator.errors import NoThreads
 
 LONGEST_REST: Final = 0.5
 """Seconds."""
-
-V = TypeVar("V")
-
-TURN: Final = 0.002
-"""Seconds of work on the event loop before others get a turn."""
-
-
-async def in_turns(steps: Generator[None, None, V]) -> V:
-    """The result of ``steps``, run a few milliseconds at a time with turns for others in between."""
-    while True:
-        until = time.perf_counter() + TURN
-        while time.perf_counter() < until:
-            try:
-                next(steps)
-            except StopIteration as end:
-                result: V = end.value
-                return result
-        await asyncio.sleep(0)
 
 
 class Coalescer:

@@ -1,16 +1,11 @@
-"""A Directory in the aggregated and legacy forms, as JSON trees. Pure.
-
-Potentially long arrays are iterators (``pieces``), which can be read once.
-"""
+"""A Directory in the aggregated and legacy forms, as JSON trees. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, Final, TypeVar
+from collections.abc import Iterator
+from typing import Any, Final
 
 from specmux_aggregator.api_discovery.directory import Directory, Group, ListedVersion
-from specmux_aggregator.api_discovery.streamed_json import has_iterator
 from specmux_converters.group_versions import api_version, split
 from specmux_converters.resources import APIResource, GroupVersionKind, Resources, Subresource
 
@@ -19,12 +14,7 @@ DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
 UNVERSIONED_GROUPS: Final = ("", "extensions")
 """Groups whose lists have no apiVersion (apiserver, endpoints/discovery/version.go, keepUnversioned)."""
 
-SHORT: Final = 20
-"""Elements of an array that are written at once."""
-
 Tree = dict[str, Any]
-
-T = TypeVar("T")
 
 
 def aggregated_list(groups: tuple[Group, ...], *, version: str) -> Tree:
@@ -33,13 +23,13 @@ def aggregated_list(groups: tuple[Group, ...], *, version: str) -> Tree:
         "kind": "APIGroupDiscoveryList",
         "apiVersion": f"{DISCOVERY_GROUP}/{version}",
         "metadata": {},
-        "items": (
+        "items": [
             {
                 "metadata": {"name": group.name} if group.name else {},
-                "versions": _array(_aggregated_version, group.versions),
+                "versions": [_aggregated_version(version) for version in group.versions],
             }
             for group in groups
-        ),
+        ],
     }
 
 
@@ -48,7 +38,7 @@ def core_versions(directory: Directory) -> Tree:
     core = directory.core
     return {
         "kind": "APIVersions",
-        "versions": iter(() if core is None else [version.name for version in core.versions]),
+        "versions": [] if core is None else [version.name for version in core.versions],
         # The preferred address for a client is unknown here; it keeps the one that it used.
         "serverAddressByClientCIDRs": [],
     }
@@ -56,11 +46,8 @@ def core_versions(directory: Directory) -> Tree:
 
 def group_list(directory: Directory) -> Tree:
     """The APIGroupList at ``/apis``."""
-    return {
-        "kind": "APIGroupList",
-        "apiVersion": "v1",
-        "groups": map(_group_fields, directory.groups),
-    }
+    groups = [_group_fields(group) for group in directory.groups]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
 
 
 def group_tree(group: Group) -> Tree:
@@ -76,7 +63,7 @@ def resource_list(version: ListedVersion) -> Tree:
         "kind": "APIResourceList",
         **_write_version(parts[0]),
         "groupVersion": api_version(*parts),
-        "resources": _legacy_resources(version.resources, parts),
+        "resources": [*_legacy_resources(version.resources, parts)],
     }
 
 
@@ -87,7 +74,7 @@ def _write_version(group: str) -> Tree:
 def _aggregated_version(version: ListedVersion) -> Tree:
     tree: Tree = {"version": version.name}
     if version.resources:
-        tree["resources"] = _array(_aggregated_resource, version.resources)
+        tree["resources"] = [_aggregated_resource(resource) for resource in version.resources]
     tree["freshness"] = version.freshness.value
     return tree
 
@@ -105,7 +92,7 @@ def _aggregated_resource(resource: APIResource) -> Tree:
     if resource.categories:
         tree["categories"] = resource.categories
     if resource.subresources:
-        tree["subresources"] = _array(_aggregated_subresource, resource.subresources)
+        tree["subresources"] = [_aggregated_subresource(each) for each in resource.subresources]
     return tree
 
 
@@ -117,14 +104,6 @@ def _aggregated_subresource(subresource: Subresource) -> Tree:
     return tree
 
 
-def _array(make: Callable[[T], Tree], items: Sequence[T]) -> Iterator[Tree] | list[Tree]:
-    """An iterator if the array is long or contains one: writing at once is faster."""
-    if len(items) > SHORT:
-        return map(make, items)
-    made = [make(item) for item in items]
-    return iter(made) if any(map(has_iterator, made)) else made
-
-
 def _kind(kind: GroupVersionKind) -> Tree:
     return {"group": kind.group, "version": kind.version, "kind": kind.kind}
 
@@ -132,7 +111,7 @@ def _kind(kind: GroupVersionKind) -> Tree:
 def _group_fields(group: Group) -> Tree:
     return {
         "name": group.name,
-        "versions": _array(partial(_version_fields, group), group.versions),
+        "versions": [_version_fields(group, version) for version in group.versions],
         "preferredVersion": _version_fields(group, group.preferred),
     }
 

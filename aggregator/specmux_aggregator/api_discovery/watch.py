@@ -23,7 +23,7 @@ from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.snapshot import Snapshot
-from specmux_aggregator.tasks import Coalescer, in_turns
+from specmux_aggregator.tasks import Coalescer
 from specmux_cache.reading.single_flight import SingleFlight
 
 if TYPE_CHECKING:  # imported where a backend has a URL
@@ -150,7 +150,7 @@ class DiscoveryWatch:
         if index is None:
             return
         for asked in index.list_wanted(last.list_asked()):
-            await render(index, asked)
+            await asyncio.to_thread(index.make, asked)
         self.index = index
         self.generation += 1
         self.renewed()
@@ -170,7 +170,8 @@ class DiscoveryWatch:
 
     async def make(self, unmade: PendingAnswer) -> None:
         """Make the bytes of an answer that was too large to make on request."""
-        await self._renderings.run((unmade.index, unmade.asked), lambda: render(unmade.index, unmade.asked))
+        index, asked = unmade.index, unmade.asked
+        await self._renderings.run((index, asked), lambda: asyncio.to_thread(index.make, asked))
 
     def _wake_at(self, moment: float | None, now: float) -> None:
         if self._timer is not None:
@@ -194,14 +195,3 @@ def discovery_of(
     watch = DiscoveryWatch(settings, synthesis, pace=pace, is_settled=is_settled)
     publisher.subscribe(watch.follow)
     return watch
-
-
-async def render(index: DiscoveryIndex, asked: Asked) -> None:
-    """Make the bytes of ``asked``."""
-    path, form, coding = asked
-    subject = index.find(path)
-    if subject is None:
-        return
-    rendering = await in_turns(index.steps(path, subject, form))
-    if index.find_coded(path, form, coding, rendering) is None:
-        await asyncio.to_thread(index.encode, path, form, coding, rendering)

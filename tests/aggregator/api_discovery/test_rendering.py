@@ -1,9 +1,11 @@
-"""Long answers about discovery are made in turns, and are the same as short ones."""
+"""Long answers about discovery are made in a thread, and are the same as short ones."""
 
 from __future__ import annotations
 
 import asyncio
-import time
+from threading import get_ident
+from types import SimpleNamespace
+from typing import Any
 
 import orjson
 import pytest
@@ -17,15 +19,15 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.encoded_directory import SMALL, DiscoveryIndex, PendingAnswer
 from specmux_aggregator.api_discovery.merge import merge
-from specmux_aggregator.api_discovery.streamed_json import done
-from specmux_aggregator.api_discovery.watch import render
+from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
+from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters import codecs
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import CBOR, JSON
+from specmux_converters.media_types import CBOR, JSON, MediaType
 from specmux_converters.resources import APIResource, GroupVersionKind, Subresource
 
 VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
@@ -63,7 +65,7 @@ def test_a_long_answer_is_made_before_it_is_given() -> None:
     request = Request("GET", "/apis/g0.io/v1", accept_encoding="gzip")
     unmade = decide(index, request)
     assert unmade == PendingAnswer(index, ("/apis/g0.io/v1", LEGACY[0], Coding.GZIP))
-    asyncio.run(render(index, unmade.asked))
+    index.make(unmade.asked)
     answer = decide(index, request)
     assert isinstance(answer, PreparedAnswer)
     assert answer.status == 200
@@ -77,41 +79,39 @@ def test_a_short_one_is_given_at_once() -> None:
 @pytest.mark.parametrize("form", ALL)
 def test_forms_of_long_answers_agree(form: DiscoveryForm) -> None:
     index = index_of((*((2,) * 300), 200), subresources=5)
-    rendering = done(index.steps("/apis", "/apis", form))
-    plain = done(index.steps("/apis", "/apis", DiscoveryForm(JSON, form.version)))
-    assert rendering.json_digest == plain.json_digest
+    plain = DiscoveryForm(JSON, form.version)
+    for each in (form, plain):
+        index.make(("/apis", each, Coding.IDENTITY))
+    body, json = (index._coded["/apis", each, Coding.IDENTITY] for each in (form, plain))
+    assert digest_of(index, form) == digest_of(index, plain)
     if form.media_type == CBOR:
-        assert rendering.body == codecs.encode(orjson.loads(plain.body), CBOR)
+        assert body == codecs.encode(orjson.loads(json), CBOR)
     else:
-        assert orjson.loads(rendering.body)["kind"]
+        assert orjson.loads(body)["kind"]
+
+
+def digest_of(index: DiscoveryIndex, form: DiscoveryForm) -> str:
+    rendering = index.rendering("/apis", "/apis", form)
+    assert rendering is not None
+    return rendering.json_digest
 
 
 @pytest.mark.parametrize(
-    "made", [VERSIONS, RESOURCES, SUBRESOURCES], ids=["versions", "resources", "subresources"]
+    ("made", "path"),
+    [(VERSIONS, "/apis"), (RESOURCES, "/apis/g0.io/v1"), (SUBRESOURCES, "/apis/g0.io/v1")],
+    ids=["versions", "resources", "subresources"],
 )
-@pytest.mark.parametrize("form", [DiscoveryForm(JSON, "v2"), DiscoveryForm(CBOR, "v2"), DiscoveryForm(CBOR)])
-def test_no_step_takes_long(made: tuple[tuple[int, ...], int], form: DiscoveryForm) -> None:
-    """Processor time, so that other work on the machine does not count."""
-    index, took = index_of(*made), []
-    for path in ("/apis", "/apis/g0.io/v1"):
-        subject = index.find(path)
-        assert subject is not None
-        before = time.thread_time()
-        for _ in index.steps(path, subject, form if path == "/apis" else DiscoveryForm(form.media_type)):
-            took.append(time.thread_time() - before)
-            before = time.thread_time()
-    assert sorted(took)[-5:][0] < 0.005  # garbage may be collected in some
-
-
-def test_others_have_their_turn_meanwhile() -> None:
-    index, asked = index_of(*VERSIONS), ("/apis", DiscoveryForm(JSON, "v2"), Coding.GZIP)
-
-    async def scenario() -> int:
-        turns = 0
-        task = asyncio.ensure_future(render(index, asked))
-        while not task.done():
-            turns += 1
-            await asyncio.sleep(0)
-        return turns
-
-    assert asyncio.run(scenario()) > 5
+@pytest.mark.parametrize("media_type", [JSON, CBOR])
+def test_long_answer_is_made_beside_the_event_loop(
+    made: tuple[tuple[int, ...], int], path: str, media_type: MediaType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index, threads = index_of(*made), []
+    make = DiscoveryIndex.make
+    monkeypatch.setattr(
+        DiscoveryIndex, "make", lambda self, asked: (threads.append(get_ident()), make(self, asked))
+    )
+    watch: Any = SimpleNamespace(_renderings=SingleFlight())
+    unmade = PendingAnswer(index, (path, DiscoveryForm(media_type), Coding.GZIP))
+    asyncio.run(DiscoveryWatch.make(watch, unmade))
+    assert threads and get_ident() not in threads
+    assert unmade.asked in index._coded

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import orjson
+
 from shared_data import documents, load
 from specmux_aggregator.api_discovery import render
 from specmux_aggregator.api_discovery.aggregated import parse_aggregated
@@ -13,7 +15,6 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.legacy import parse_core_versions, parse_groups, parse_resources
 from specmux_aggregator.api_discovery.merge import merge
-from specmux_aggregator.api_discovery.streamed_json import JSON_WRITER, done, write_tree
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -37,17 +38,16 @@ def test_resources_of_a_whole_release_survive_both_forms() -> None:
     )
     read = {}
     for groups in ((directory.core,) if directory.core else (), directory.groups):
-        body = done(write_tree(render.aggregated_list(groups, version="v2"), JSON_WRITER))
+        body = orjson.dumps(render.aggregated_list(groups, version="v2"))
         lists = parse_aggregated(body, limits=LIMITS, max_group_versions=100)
         assert (lists.notes, lists.stale) == ((), frozenset())
         read |= lists.resources
     assert read == listings
-    body = done(write_tree(render.core_versions(directory), JSON_WRITER))
+    body = orjson.dumps(render.core_versions(directory))
     core, _ = parse_core_versions(body, limits=LIMITS, max_group_versions=100)
-    others, _ = parse_groups(
-        done(write_tree(render.group_list(directory), JSON_WRITER)), limits=LIMITS, max_group_versions=100
-    )
+    groups_body = orjson.dumps(render.group_list(directory))
+    others, _ = parse_groups(groups_body, limits=LIMITS, max_group_versions=100)
     assert {*core, *others} == set(listings)
     for version in directory.versions():
-        body = done(write_tree(render.resource_list(version), JSON_WRITER))
+        body = orjson.dumps(render.resource_list(version))
         assert parse_resources(body, version.group_version, limits=LIMITS) == (version.resources, ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 from typing import Any
 
@@ -22,7 +21,6 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
 )
 from specmux_aggregator.api_discovery.encoded_directory import DiscoveryIndex, PendingAnswer
 from specmux_aggregator.api_discovery.merge import merge
-from specmux_aggregator.api_discovery.watch import render
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
@@ -391,7 +389,7 @@ def test_forms_are_there_when_prepared() -> None:
     ask("/apis/apps/v1", before)
     made = index()
     for asked in made.list_wanted(before.list_asked()):
-        asyncio.run(render(made, asked))
+        made.make(asked)
     # What every kubectl asks for at both paths, and the CBOR that somebody asked for.
     assert len(made.list_asked()) == len(made._coded) == 3
     assert ask("/apis", made, accept=cbor).body == ask("/apis", before, accept=cbor).body
