@@ -160,6 +160,9 @@ class ClientHandshakes:
 logger = logging.getLogger(__name__)
 
 BACKLOG: Final = 1024
+TURNS_OF_ACCEPTING: Final = 3
+"""Turns of the event loop until asyncio has made connections of all that it accepted: its listener has to be
+open for that."""
 SWEEP_MAX: Final = 1.0  # seconds between looks at the connections, at most
 CERTIFICATE_INTERVAL: Final = 1.0  # seconds between looks at the certificate's files
 
@@ -268,7 +271,7 @@ class HTTPServer:
             await asyncio.gather(self._watch, return_exceptions=True)
         await finish(
             logger,
-            *(listener.close for listener in self._listeners),
+            self._close_listeners,
             None if self.acceptors is None else partial(self.acceptors.stop, self._listen.shutdown_timeout),
             None
             if self._accept_errors is None
@@ -278,6 +281,17 @@ class HTTPServer:
             if self._connections is None
             else partial(self._connections.drain, self._listen.shutdown_timeout),
         )
+
+    async def _close_listeners(self) -> None:
+        """Accept no more, after all that was accepted became connections: those are drained."""
+        loop = asyncio.get_running_loop()
+        for listener in self._listeners:
+            for one in listener.sockets:
+                loop.remove_reader(one)
+        for _ in range(TURNS_OF_ACCEPTING):
+            await asyncio.sleep(0)
+        for listener in self._listeners:
+            listener.close()
 
     def forget_bodies(self) -> None:
         """Close the memory files of bodies."""

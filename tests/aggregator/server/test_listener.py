@@ -234,6 +234,31 @@ def test_request_on_its_way_at_the_end_has_an_answer(tier: str, monkeypatch: pyt
         stopping.result(DEADLINE)
 
 
+@pytest.mark.parametrize("turns", range(6))
+def test_client_that_comes_as_the_server_stops_is_answered_or_refused(turns: int) -> None:
+    """``turns`` of the event loop later its connection is accepted, or made, or the port is closed."""
+    loop = asyncio.new_event_loop()
+    started = HTTPServer(FakeService(), ListenSettings(port=0, shutdown_timeout=DEADLINE))
+    with socket.socket() as client:
+        client.settimeout(DEADLINE)
+
+        async def scenario() -> None:
+            address = await started.start()
+            stopping = asyncio.create_task(started.stop())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            with contextlib.suppress(ConnectionRefusedError, BrokenPipeError):
+                client.connect(address)
+                client.sendall(request())
+            await stopping
+
+        loop.run_until_complete(scenario())
+        loop.close()
+        with contextlib.suppress(OSError):  # ENOTCONN where it was refused
+            answer = read_all(client)
+            assert answer in (b"", b"<reset>") or answer.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
 @on_every_tier
 def test_client_whose_answer_did_not_announce_the_end_may_ask_once_more(
     tier: str, monkeypatch: pytest.MonkeyPatch
