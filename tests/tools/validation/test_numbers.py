@@ -82,3 +82,23 @@ def test_what_is_nearly_whole_below_zero_is_whole_from_1_37_on() -> None:
 )
 def test_social_security_numbers_have_eleven_characters(text: str, is_good: bool) -> None:
     assert (errors({"type": "string", "format": "ssn"}, text) == []) is is_good
+
+
+@pytest.mark.parametrize(
+    ("text", "is_good"),
+    [
+        ("//:port/path", True),
+        ("http://host:x/", False),
+        ("http://us er@host/", False),
+        ("http://<host>/", True),
+        ('http://"/', True),
+        ("http://[::1]:8/", True),
+        ("http://[::1.2]/", False),
+        ("http://[fe80::1%25en0]/", True),
+        ("http://[fe80::1%25e|n]/", False),
+        ("http://[fe80::1%25%7c]/", False),
+    ],
+)
+def test_uris_are_those_of_gos_parser(text: str, is_good: bool) -> None:
+    """Recorded of url.ParseRequestURI of Go 1.26, as the format is checked (govalidator, IsRequestURI)."""
+    assert (errors({"type": "string", "format": "uri"}, text) == []) is is_good

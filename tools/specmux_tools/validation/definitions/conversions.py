@@ -18,7 +18,7 @@ from specmux_tools.validation.definitions.definition_fault import DefinitionFaul
 from specmux_tools.validation.field_errors import show_value, unsupported
 from specmux_tools.validation.metadata.names import label_1035_faults, subdomain_faults
 from specmux_tools.validation.report import Path
-from specmux_tools.validation.rules.cel.libraries.urls import BadUrl, read_url
+from specmux_tools.validation.schema.urls import BadUrl, read_url
 
 _CONVERTERS: Final = ("None", "Webhook")
 _REVIEWS: Final = ("v1", "v1beta1")

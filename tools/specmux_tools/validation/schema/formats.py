@@ -16,6 +16,7 @@ from specmux_converters.go.text import size_of
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.releases import NAME_FORMATS, ReleaseDifference
 from specmux_tools.validation.schema.scalars import date_is_real
+from specmux_tools.validation.schema.urls import url_fault
 
 # isVchar without the specials of RFC 5322 3.2.3; includes the dot, as in Go.
 _ATOM: Final = re.compile(r"[^\x00-\x20\x7f()<>\[\]:;@\\,\"]++")
@@ -67,9 +68,6 @@ _UNITS: Final[tuple[tuple[frozenset[str], str, int], ...]] = (
 """Short names, the beginning of long ones, and nanoseconds."""
 _INT64_DIGITS: Final = 18
 _LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
-_URI: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
 _MAC: Final = re.compile(
     r"(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}"
     r"|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\2){6}[0-9a-fA-F]{2}"
@@ -135,32 +133,6 @@ def _is_cidr(text: str) -> bool:
     except ValueError:
         return False
     return len(bits) <= 3 and int(bits) <= found.max_prefixlen
-
-
-def _is_uri(text: str) -> bool:
-    """url.ParseRequestURI: an absolute path, or an absolute URI."""
-    if not text or _CONTROL.search(text):
-        return False
-    if _BAD_ESCAPE.search(text.partition("?")[0]):
-        return False
-    if text == "*" or text.startswith("/"):
-        return _authority_is_sound(text[2:]) if text.startswith("//") else True
-    match = _URI.match(text)
-    if match is None:
-        return False
-    rest = text[match.end() :]
-    return _authority_is_sound(rest[2:]) if rest.startswith("//") else True
-
-
-def _authority_is_sound(rest: str) -> bool:
-    host = re.split("[/?]", rest, maxsplit=1)[0].rpartition("@")[2]
-    if any(character in host for character in ' "<>^`{|}\\'):
-        return False
-    name, colon, port = host.rpartition(":")
-    if host.startswith("["):
-        end = host.find("]")
-        return end > 0 and (host[end + 1 :] == "" or re.fullmatch(":[0-9]*", host[end + 1 :]) is not None)
-    return not colon or (":" not in name and re.fullmatch("[0-9]*", port) is not None)
 
 
 def _is_host_character(character: str) -> bool:
@@ -247,7 +219,7 @@ _ANY4: Final = f"{_HEX}{{4}}"
 _VARIANT: Final = f"[89abAB]{_HEX}{{3}}"
 FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "bsonobjectid": _matching(f"{_HEX}{{24}}"),
-    "uri": _is_uri,
+    "uri": lambda text: url_fault(text) is None,
     "email": lambda text: is_mail_address(text),
     "hostname": _is_hostname,
     "ipv4": lambda text: _is_ip(text, "."),

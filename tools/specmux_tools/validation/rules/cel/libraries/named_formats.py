@@ -17,9 +17,9 @@ from specmux_tools.validation.metadata.names import (
 )
 from specmux_tools.validation.rules.cel.checking.declarations import CelLibrary, Overload, member
 from specmux_tools.validation.rules.cel.checking.types import STRING, list_of, optional_of, struct
-from specmux_tools.validation.rules.cel.libraries.urls import url_fault
 from specmux_tools.validation.rules.cel.values.values import NONE, Opaque, Optional
 from specmux_tools.validation.schema.formats import FORMATS
+from specmux_tools.validation.schema.urls import url_fault
 
 FORMAT: Final = struct("kubernetes.NamedFormat")
 Faults = Callable[[str], list[str]]
