@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from prometheus_client import CollectorRegistry
 
+from specmux_aggregator.aggregation.document_checks import document_checks_of
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
@@ -100,6 +101,8 @@ class App:
         self.history = history_of(
             settings, published, self.metrics.registry, is_looking=self._sources.first_look.is_pending
         )
+        checker = published.workers.checker
+        self.document_checks = document_checks_of(settings, self.publisher, published.documents, checker)
         self._prefetch = prefetch_of(settings, published)
         self.schemas = schema_files_of(settings, published, sources)
         self.swagger = merged_swagger_of(settings, published, sources)
@@ -116,6 +119,7 @@ class App:
             backend_sets=sources.backend_sets,
             cluster=sources.cluster,
             discovery=sources.discovery,
+            document_checks=self.document_checks,
             config=self.config,
             first_look=sources.first_look,
             unread=lambda: self._reading.refused,
@@ -169,6 +173,8 @@ class App:
         if self.cluster is not None:
             self._run(self.cluster.run(), "the cluster is no longer followed")
         await self._sources.backend_sets.configure(self.settings.backends)
+        if self.document_checks is not None:
+            self._run(self.document_checks.run(), "documents are no longer checked")
         if self._prefetch is not None:
             self._run(self._prefetch.run(), "documents are no longer fetched ahead")
         if self.schemas is not None and self.schemas.tokens is not None:

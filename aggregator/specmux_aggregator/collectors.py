@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.api_discovery.report import stale, without_discovery, without_openapi
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
 from specmux_aggregator.config.settings import Settings
@@ -60,6 +61,8 @@ def register_collectors(
         registry.register(DeltaCollector(deltas))
     if schemas is not None:
         registry.register(SchemaCollector(schemas))
+    if state.document_checks is not None:
+        registry.register(DocumentCheckCollector(state.document_checks, most_series=most_series))
     if state.discovery is not None:
         registry.register(
             DiscoveryCollector(
@@ -78,6 +81,33 @@ class SchemaCollector:
         yield GaugeMetricFamily("specmux_tools_bytes", "Bytes of schemas in memory.", value=kept.bytes)
         yield GaugeMetricFamily("specmux_tools_files", "Schemas in memory, in all codings.", value=len(kept))
         yield CounterMetricFamily("specmux_tools_made", "Schemas that were made.", value=self._files.made)
+
+
+class DocumentCheckCollector:
+    def __init__(self, checks: DocumentChecks, *, most_series: int) -> None:
+        self._checks = checks
+        self._most_series = most_series
+
+    def collect(self) -> Iterator[Metric]:
+        findings = GaugeMetricFamily(
+            "specmux_document_findings",
+            "What a check of a published document found.",
+            labels=["group_version", "level"],
+        )
+        counted = [
+            (check.summary.errors, check.summary.warnings, key)
+            for key, check in self._checks.known.items()
+            if check.summary is not None
+        ]
+        for errors, warnings, group_version in nlargest(self._most_series, counted):
+            findings.add_metric([group_version, "error"], errors)
+            findings.add_metric([group_version, "warning"], warnings)
+        yield findings
+        yield GaugeMetricFamily(
+            "specmux_documents_unchecked",
+            "Published documents that wait for their check.",
+            value=self._checks.waiting,
+        )
 
 
 class SourceCollector:

@@ -333,11 +333,13 @@ class Workers:
         """Encodes documents for clients: the conversion of a backend's document never delays it."""
         self.catalogue = Worker(timeout=build_timeout)
         """Makes JSON Schemas."""
+        self.checker = Worker(timeout=settings.documents.check_timeout)
+        """Checks documents against their standard."""
 
     async def warm_up(self) -> None:
         """Start the processes that a first client would otherwise wait about a second for."""
         await asyncio.gather(self.encoder.start(), self.builder.start())
 
     async def close(self) -> None:
-        every = (self.builder, self.encoder, self.catalogue)
+        every = (self.builder, self.encoder, self.catalogue, self.checker)
         await asyncio.gather(*(worker.close() for worker in every))

@@ -10,6 +10,7 @@ import pytest
 import specmux_aggregator
 
 ROOMS = (
+    "aggregation/document_checks.py",
     "aggregation/publisher.py",
     "aggregation/refresher.py",
     "changes/history.py",

@@ -92,6 +92,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, i
         "validation": run_by(mounts.VALIDATION),
         "builder": run_by("specmux_aggregator.workers.documents:", mounts.DIFFERENCES),
         "catalogue": run_by(mounts.JSON_SCHEMAS, mounts.CHANGES_AS_TEXT),
+        "checker": run_by(mounts.DOCUMENT_CHECK),
         "import specmux_cache": imported_by("import specmux_cache"),
         "SchemaCache": imported_by(
             "from specmux_cache import SchemaCache", "SchemaCache('http://127.0.0.1:1').close()"

@@ -18,6 +18,7 @@ NAMED = [
     mounts.DIFFERENCES,
     mounts.CHANGES_AS_TEXT,
     mounts.JSON_SCHEMAS,
+    mounts.DOCUMENT_CHECK,
 ]
 
 

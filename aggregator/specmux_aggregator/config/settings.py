@@ -263,8 +263,14 @@ class ValidationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSettings:
-    """Which documents are fetched ahead, and the one at /openapi/v2."""
+    """Checks of published documents (docs/check.md)."""
 
+    check: str = _setting(
+        "off",
+        "check each once against its standard, beside all else, and report findings: off or warn",
+        choices=("off", "warn"),
+    )
+    check_timeout: float = _setting(300.0, "seconds for the check of one document", at_least=TICK)
     prefetch: str = _setting(
         "auto",
         "fetch documents when they are published, so that an outage costs none: auto, on, or off; "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from specmux_aggregator.aggregation.backend_sets import BackendSets
+from specmux_aggregator.aggregation.document_checks import DocumentChecks
 from specmux_aggregator.aggregation.first_look import FirstLook
 from specmux_aggregator.aggregation.publisher import Publisher
 from specmux_aggregator.aggregation.supervisor import Backends
@@ -20,6 +21,7 @@ from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints.routes import PageEndpoint, Route
 from specmux_aggregator.endpoints.status import (
     ServiceReport,
+    document_checks_json,
     is_ready,
     list_waiting,
     status_json,
@@ -82,8 +84,8 @@ class ConfigState:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """The state that the pages show. ``config``: the last reading of the configuration. ``discovery``:
-    None if off; ``cluster``: None if no cluster is watched."""
+    """The state that the pages show. ``config``: the last reading of the configuration. ``discovery`` and
+    ``document_checks``: None if off; ``cluster``: None if no cluster is watched."""
 
     publisher: Publisher
     representations: Representations
@@ -91,6 +93,7 @@ class ServiceState:
     backend_sets: BackendSets
     cluster: ClusterSource | None
     discovery: DiscoveryWatch | None
+    document_checks: DocumentChecks | None
     config: ConfigState
     first_look: FirstLook
     unread: Callable[[], Mapping[GroupVersion, str]]
@@ -203,6 +206,7 @@ class Pages:
             is_settled=not self._name_unsettled(),
             discovery=self._discovery_report(snapshot),
             openapi_v2=self._metrics.swagger_readers.report(),
+            document_checks=self._checks_report(),
             unread=self._state.unread(),
         )
         return await asyncio.to_thread(status_json, snapshot, checks, usage, report, now=time.time())
@@ -212,6 +216,10 @@ class Pages:
         from specmux_converters.codecs import cbor
 
         return await asyncio.to_thread(lambda: cbor.encode(orjson.loads(body)))
+
+    def _checks_report(self) -> Mapping[str, Any] | None:
+        checks = self._state.document_checks
+        return None if checks is None else document_checks_json(checks.known, waiting=checks.waiting)
 
     def _discovery_report(self, snapshot: Snapshot) -> Mapping[str, Any] | None:
         if self._state.discovery is None:

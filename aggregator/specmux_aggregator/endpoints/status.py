@@ -14,7 +14,7 @@ from specmux_aggregator.model.backend import BackendName
 from specmux_aggregator.model.failure import Failure
 from specmux_aggregator.model.observation import Observation
 from specmux_aggregator.model.server_union import difference_text
-from specmux_aggregator.model.snapshot import Snapshot
+from specmux_aggregator.model.snapshot import PublishedCheck, Snapshot
 from specmux_converters.group_versions import GroupVersion
 
 
@@ -22,10 +22,10 @@ from specmux_converters.group_versions import GroupVersion
 class ServiceReport:
     """The state of the service itself, apart from its backends.
 
-    ``config``: the last reading of the file. ``discovery``: its own report; None if off. ``unread``:
-    documents about which no question is answered, and why. ``sources``: where backends come from besides the
-    configuration; ``left_out``: rejected backends and why. ``openapi_v2``: its readers. ``is_settled``:
-    whether the set of backends is known.
+    ``config``: the last reading of the file. ``discovery`` and ``document_checks``: their own reports; None
+    if off. ``unread``: documents about which no question is answered, and why. ``sources``: where backends
+    come from besides the configuration; ``left_out``: rejected backends and why. ``openapi_v2``: its
+    readers. ``is_settled``: whether the set of backends is known.
     """
 
     version: str
@@ -35,6 +35,7 @@ class ServiceReport:
     is_settled: bool
     discovery: Mapping[str, Any] | None
     openapi_v2: Mapping[str, Any]
+    document_checks: Mapping[str, Any] | None = None
     unread: Mapping[GroupVersion, str] = field(default_factory=dict)
 
 
@@ -60,6 +61,7 @@ def status_json(
         "groupVersions": _group_versions(snapshot),
         "conflicts": _conflicts(snapshot),
         "discovery": service.discovery,
+        "documentChecks": service.document_checks,
         "openapiV2": dict(service.openapi_v2),
         "reader": {"refused": dict(service.unread)},
         "memory": _memory(usage),
@@ -143,6 +145,21 @@ def _group_versions(snapshot: Snapshot) -> dict[str, Any]:
         }
         for key, entry in sorted(snapshot.entries.items())
     }
+
+
+def document_checks_json(checks: Mapping[GroupVersion, PublishedCheck], *, waiting: int) -> dict[str, Any]:
+    """Findings in published documents, if any."""
+    found: dict[str, Any] = {}
+    for group_version, check in sorted(checks.items()):
+        if check.summary is None:
+            found[group_version] = {"notChecked": check.reason}
+        elif check.summary.errors or check.summary.warnings:
+            found[group_version] = {
+                "errors": check.summary.errors,
+                "warnings": check.summary.warnings,
+                "examples": list(check.summary.examples),
+            }
+    return {"checked": len(checks), "waiting": waiting, "findings": found}
 
 
 def _conflicts(snapshot: Snapshot) -> list[dict[str, Any]]:

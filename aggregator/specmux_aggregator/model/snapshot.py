@@ -60,3 +60,22 @@ class Snapshot:
         """Whether a backend that was not checked yet may have what is missing; also true before the set of
         backends is known."""
         return not self.observations or not all(each.attempted for each in self.observations.values())
+
+
+@dataclass(frozen=True, slots=True)
+class CheckSummary:
+    """Number of findings, and the first of them by level."""
+
+    errors: int
+    warnings: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCheck:
+    """The result for one published document. Without a summary it was not checked, for the given
+    ``reason``."""
+
+    key: DocumentKey
+    summary: CheckSummary | None
+    reason: str | None = None

@@ -82,10 +82,10 @@ backends:
     assert docs == Backend(name=backend_name("docs"), kind=BackendKind.DIRECTORY, directory=tmp_path / "docs")
 
 
-@pytest.mark.parametrize("word", ["off", "merged", "'off'"])
+@pytest.mark.parametrize("word", ["off", "warn", "'off'"])
 def test_a_choice_that_yaml_takes_for_something_else_needs_no_quotes(word: str, tmp_path: Path) -> None:
-    found = configured(tmp_path, f"documents: {{openapi_v2: {word}}}")
-    assert found.documents.openapi_v2 == word.strip("'")
+    found = configured(tmp_path, f"documents: {{check: {word}}}")
+    assert found.documents.check == word.strip("'")
 
 
 def test_parts_of_a_backend_may_be_shared_by_anchors(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ backends:
         ("auth: {client_names: [1]}", "1: auth.client_names[0]: wants a text, and YAML reads this as int"),
         ("auth: {token_file: eyJhbGciOi.eyJzdWIi.sig}", "1: auth.token_file: holds a token where the path"),
         ("auth: {token: abc}", "1: auth.token: unknown key; a secret is never written here"),
-        ("documents: {openapi_v2: on}", "1: documents.openapi_v2: wants a text, and YAML reads this as bool"),
+        ("documents: {check: on}", "1: documents.check: wants a text, and YAML reads this as bool"),
         ("log: {level: loud}", '1: log.level: "loud" is not one of debug, info, warning, error'),
         ("log: {<<: {level: info}}", "1: log.<<: unknown key"),
         ("log: {? [a] : b}", "1: log.: unknown key"),

@@ -16,11 +16,12 @@ from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.endpoints import health
 from specmux_aggregator.endpoints.health import Pages, SharedBody
-from specmux_aggregator.endpoints.status import ServiceReport, status_json
+from specmux_aggregator.endpoints.status import ServiceReport, document_checks_json, status_json
 from specmux_aggregator.http.messages import Request
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.snapshot import CheckSummary, DocumentKey, PublishedCheck
 from specmux_converters.group_versions import GroupVersion
 
 KEY = GroupVersion("apis/a/v1")
@@ -65,6 +66,7 @@ class Bench:
             backend_sets=self.sets,
             cluster=self.cluster,
             discovery=self.discovery,
+            document_checks=None,
             config=SimpleNamespace(error="line 3"),
             first_look=SimpleNamespace(unbuilt=lambda: self.built),
             unread=lambda: {KEY: "too large"},
@@ -211,3 +213,25 @@ def test_status_says_of_each_backend_how_it_is() -> None:
         "lossExamples": [],
     }
     assert found["conflicts"] == [{"groupVersion": KEY, "winner": "up", "losers": ["down"]}]
+
+
+def test_status_names_documents_with_findings_alone() -> None:
+    def checked(name: str, summary: CheckSummary | None) -> tuple[GroupVersion, PublishedCheck]:
+        key = GroupVersion(name)
+        return key, PublishedCheck(DocumentKey(BackendName("b"), key, Hash("A")), summary, "too slow")
+
+    checks = dict(
+        [
+            checked("warned", CheckSummary(0, 1, ("w",))),
+            checked("sound", CheckSummary(0, 0, ())),
+            checked("never", None),
+        ]
+    )
+    assert document_checks_json(checks, waiting=4) == {
+        "checked": 3,
+        "waiting": 4,
+        "findings": {
+            "never": {"notChecked": "too slow"},
+            "warned": {"errors": 0, "warnings": 1, "examples": ["w"]},
+        },
+    }

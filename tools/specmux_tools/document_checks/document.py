@@ -7,6 +7,8 @@ library's stack are reported as not checked.
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import chain
@@ -14,6 +16,9 @@ from typing import Any, Final
 
 import yaml
 
+from specmux_aggregator.http.content_codings import BadCoding, TooLarge, decode_body
+from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.model.snapshot import CheckSummary
 from specmux_converters.counted_nouns import counted
 from specmux_converters.crd import build
 from specmux_converters.crd.manifest import shown_name
@@ -33,6 +38,9 @@ from specmux_tools.validation.decoding.positions import Places
 from specmux_tools.validation.definitions.faults import definition_faults
 from specmux_tools.validation.last_applied import apply_hint
 
+EXAMPLES_MAX: Final = 5
+"""Findings of a published document that are listed; all are counted."""
+_NICE_MAX: Final = 19
 BYTES_MAX: Final = 16 * 1024 * 1024
 """Bytes of the largest text that is parsed again for line numbers."""
 
@@ -330,3 +338,22 @@ def _is_kubernetes(document: Document) -> bool:
     schemas = within(document, "components", "schemas") or document.get("definitions")
     operations = (each for _, item in members(document.get("paths")) for each in members(item))
     return any(GROUP_VERSION_KIND in each for _, each in chain(members(schemas), operations))
+
+
+def check_published(body: bytes, group_version: GroupVersion, *, limits: Limits) -> CheckSummary:
+    """For the service's worker process. ``body``: gzipped JSON. Runs at the lowest priority."""
+    with contextlib.suppress(OSError):  # a sandbox may refuse it
+        os.nice(_NICE_MAX)
+    try:
+        data = decode_body(body, Coding.GZIP, max_bytes=limits.max_bytes)
+    except (BadCoding, TooLarge) as error:
+        return CheckSummary(1, 0, (cut(str(error)),))
+    findings = check(data, group_version, limits=limits)
+    named = [
+        f"{cut(finding.pointer) or '(document)'}: {finding.message} [{finding.rule}]" for finding in findings
+    ]
+    return CheckSummary(
+        errors=sum(finding.level is Level.ERROR for finding in findings),
+        warnings=sum(finding.level is Level.WARNING for finding in findings),
+        examples=tuple(named[:EXAMPLES_MAX]),
+    )
