@@ -6,13 +6,12 @@ Called only after a parser refused the text, since it works character by charact
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Final, NoReturn
 
 from specmux_converters.go.text import quote_text
 from specmux_converters.lazy.patterns import pattern
 
-_END: Final = "unexpected end of JSON input"
+_CUT_SHORT: Final = "unexpected end of JSON input"
 _MOST_DEPTH: Final = 10_000
 """scanner.go: maxNestingDepth."""
 
@@ -21,6 +20,7 @@ _STRING: Final = pattern(rb'[^"\\\x00-\x1f]*')
 _DIGITS: Final = pattern(rb"[0-9]*")
 _ESCAPES: Final = b'bfnrt\\/"'
 _HEX: Final = b"0123456789abcdefABCDEF"
+_ENDS: Final = {b"{": b"}", b"[": b"]"}
 _WORDS: Final = {b"t": b"true", b"f": b"false", b"n": b"null"}
 
 
@@ -47,32 +47,47 @@ class _Scanner:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
-        self._open: list[bytes] = []
 
     def run(self) -> None:
-        expect: Callable[[], bool] = self._value
-        while not expect():
-            expect = self._after if self._was_value else self._next
+        ends: list[bytes] = []
+        is_begun = False  # right behind the bracket that opens a container, which may be empty
+        while True:
+            mark = self._peek_after_space()
+            if not (is_begun and mark == ends[-1]):
+                if ends and ends[-1] == b"}":
+                    mark = self._key(mark)
+                if mark in _ENDS:
+                    if len(ends) == _MOST_DEPTH:
+                        self._refuse("exceeded max depth")
+                    self._at += 1
+                    ends.append(_ENDS[mark])
+                    is_begun = True
+                    continue
+                self._scalar(mark)
+            while ends and (mark := self._peek_after_space()) == ends[-1]:
+                self._at += 1
+                ends.pop()
+            if not ends:
+                break
+            if mark != b",":
+                self._refuse("after object key:value pair" if ends[-1] == b"}" else "after array element")
+            self._at += 1
+            is_begun = False
         self._space()
         if self._at < len(self._data):
             self._refuse("after top-level value")
 
-    _was_value = False
-    _next: Callable[[], bool]
+    def _key(self, mark: bytes) -> bytes:
+        """Read a key; what its value begins with."""
+        if mark != b'"':
+            self._refuse("looking for beginning of object key string")
+        self._string()
+        if self._peek_after_space() != b":":
+            self._refuse("after object key")
+        self._at += 1
+        return self._peek_after_space()
 
-    def _value(self) -> bool:
-        """Read a value, or the start of a container; True at the end of the whole text's value."""
-        mark = self._peek_after_space()
-        self._was_value = True
-        if mark in b"{[":
-            self._at += 1
-            self._open.append(mark)
-            if len(self._open) > _MOST_DEPTH:
-                self._at -= 1
-                self._refuse("exceeded max depth")
-            self._was_value = False
-            self._next = self._key_or_end if mark == b"{" else self._item_or_end
-            return False
+    def _scalar(self, mark: bytes) -> None:
         if mark == b'"':
             self._string()
         elif mark in _WORDS:
@@ -81,43 +96,6 @@ class _Scanner:
             self._number(mark)
         else:
             self._refuse("looking for beginning of value")
-        return not self._open
-
-    def _key_or_end(self) -> bool:
-        return self._close() if self._peek_after_space() == b"}" else self._key()
-
-    def _item_or_end(self) -> bool:
-        return self._close() if self._peek_after_space() == b"]" else self._value()
-
-    def _key(self) -> bool:
-        if self._peek_after_space() != b'"':
-            self._refuse("looking for beginning of object key string")
-        self._string()
-        if self._peek_after_space() != b":":
-            self._refuse("after object key")
-        self._at += 1
-        self._was_value = False
-        self._next = self._value
-        return False
-
-    def _after(self) -> bool:
-        """After a value inside a container."""
-        is_object = self._open[-1] == b"{"
-        mark = self._peek_after_space()
-        if mark == b",":
-            self._at += 1
-            self._was_value = False
-            self._next = self._key if is_object else self._value
-            return False
-        if mark != (b"}" if is_object else b"]"):
-            self._refuse("after object key:value pair" if is_object else "after array element")
-        return self._close()
-
-    def _close(self) -> bool:
-        self._at += 1
-        self._open.pop()
-        self._was_value = True
-        return not self._open
 
     def _string(self) -> None:
         self._at += 1
@@ -183,7 +161,7 @@ class _Scanner:
     def _peek(self) -> bytes:
         mark = self._rest(1)
         if not mark:
-            raise _SyntaxRefusal(_END, len(self._data))
+            raise _SyntaxRefusal(_CUT_SHORT, len(self._data))
         return mark
 
     def _refuse(self, place: str) -> NoReturn:
