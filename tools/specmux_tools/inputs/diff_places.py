@@ -11,10 +11,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 import orjson
-import yaml
 
 from specmux_converters.crd.manifest import shown_name
 from specmux_converters.document import Document
+from specmux_converters.errors import ConverterError
+from specmux_converters.go.yaml_dialects import KUBERNETES
+from specmux_converters.go.yaml_reader import Duplicates, YamlDocument, read_all
 from specmux_converters.group_versions import join_group_version
 from specmux_converters.json_values import array, mapping, members, within
 from specmux_converters.lazy.dataclasses import dataclass
@@ -202,71 +204,31 @@ def _positions(source: SourceDocument, paths: set[Path]) -> dict[Path, tuple[int
         return {}
     try:
         text = source.data.decode("utf-8-sig")
-    except UnicodeDecodeError:
+        is_json = text.lstrip()[:1] == "{"
+        documents = [YamlDocument(orjson.loads(text))] if is_json else list(_read_yaml(text))
+    except (UnicodeDecodeError, orjson.JSONDecodeError, ConverterError):
         return {}
-    if text.lstrip()[:1] == "{":
-        prefix = _item_of_list(source)
-        places = Places([(*prefix, *path) for path in paths])
-        places.read_json(text)
-        return {path: places.of((*prefix, *path)) for path in paths}
-    return _yaml_positions(source, text, paths)
+    for document in documents:
+        prefix = _place_in(document.value, source)
+        if prefix is not None:
+            places = Places((*prefix, *path) for path in paths)
+            if is_json:
+                places.read_json(text)
+            else:
+                places.read_yaml(document.marks)
+            return {path: places.of((*prefix, *path)) for path in paths}
+    return {}
 
 
-def _yaml_positions(
-    source: SourceDocument, text: str, paths: set[Path]
-) -> dict[Path, tuple[int, int] | None]:
-    try:
-        nodes = list(yaml.compose_all(text, Loader=yaml.CSafeLoader))
-    except yaml.YAMLError:
-        return {}
-    root = next((found for node in nodes for found in _candidates(node) if _is_of(found, source)), None)
-    return {path: None if root is None else _mark(root, path) for path in paths}
+def _read_yaml(text: str) -> Iterator[YamlDocument]:
+    return read_all(text, dialect=KUBERNETES, duplicates=Duplicates.REPORTED, with_marks=True)
 
 
-def _candidates(node: yaml.Node | None) -> Iterator[yaml.Node]:
-    if node is not None:
-        yield node
-        items = _child(node, "items")
-        if items is not None and isinstance(items[1], yaml.SequenceNode):
-            yield from items[1].value
-
-
-def _is_of(node: yaml.Node, source: SourceDocument) -> bool:
+def _place_in(value: Any, source: SourceDocument) -> Path | None:
+    """The path of the document in a value of its file: of a manifest the one in a List. None for another."""
     if not source.is_manifest:
-        return True
-    metadata = _child(node, "metadata")
-    name = None if metadata is None else _child(metadata[1], "name")
-    return name is not None and name[1].value == shown_name(source.document)
-
-
-def _mark(node: yaml.Node, path: Path) -> tuple[int, int]:
-    """Line and column of the last key on the path that is there."""
-    mark = node.start_mark
-    for step in path:
-        found = _child(node, step)
-        if found is None:
-            break
-        mark, node = found[0].start_mark, found[1]
-    return mark.line + 1, mark.column + 1
-
-
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Node, yaml.Node] | None:
-    if isinstance(node, yaml.MappingNode):
-        return next(((key, value) for key, value in node.value if key.value == step), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        return node.value[step], node.value[step]
-    return None
-
-
-def _item_of_list(source: SourceDocument) -> Path:
-    """The place of the manifest in a List that is written as JSON."""
-    if not source.is_manifest:
-        return ()
-    try:
-        items = orjson.loads(source.data.removeprefix(b"\xef\xbb\xbf")).get("items")
-    except (orjson.JSONDecodeError, AttributeError):
-        return ()
-    for index, item in enumerate(array(items)):
-        if shown_name(item) == shown_name(source.document):
-            return ("items", index)
-    return ()
+        return None if value is None else ()
+    items = enumerate(array(mapping(value).get("items")))
+    candidates: list[tuple[Path, Any]] = [((), value), *((("items", index), item) for index, item in items)]
+    name = shown_name(source.document)
+    return next((path for path, each in candidates if shown_name(each) == name), None)

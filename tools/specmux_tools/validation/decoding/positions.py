@@ -124,7 +124,14 @@ class _EventWalk:
             return self._mapping(at + 1, place)
         if isinstance(event, yaml.SequenceStartEvent):
             return self._sequence(at + 1, place)
+        if isinstance(event, yaml.AliasEvent) and place is not None and place.below:
+            self.value(self._anchor(at), place)
         return at + 1
+
+    def _anchor(self, at: int) -> int:
+        """The start of the value that an alias stands for."""
+        name = self._events[at].anchor
+        return next(each for each in range(at - 1, -1, -1) if _names(self._events[each], name))
 
     def _mapping(self, at: int, place: TextPlace | None) -> int:
         while not isinstance(self._events[at], yaml.MappingEndEvent):
@@ -150,6 +157,10 @@ class _EventWalk:
     def _note(self, place: TextPlace, event: Any) -> None:
         mark = event.start_mark
         place.found.append((mark.line + 1, mark.column + 1))
+
+
+def _names(event: Any, anchor: str) -> bool:
+    return not isinstance(event, yaml.AliasEvent) and getattr(event, "anchor", None) == anchor
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
