@@ -198,13 +198,33 @@ def test_a_new_required_field_with_a_default_breaks_nobody_where_it_is_filled_in
         ("self.a == '!has(self.b) || '", "rule-added"),
         ("has(self.b) || self.a != 'oldSelf' // oldSelf", "rule-added"),
         ("has(self.b) || self.a == oldSelf.a", "transition-rule-added"),
+        ("has(self.b) || self.oldSelf == self.a", "rule-added"),
+        ("has(self.b) ? (self.a > 0 ? self.b > 0 : self.b > 1) : true", "rule-added-for-new-fields"),
         ("oldSelf == self", "field-became-immutable"),
+        ("oldSelf == ", "rule-added"),
     ],
 )
 def test_whom_a_new_rule_can_break(rule: str, change: str) -> None:
     old = fields(f=fields(a=STRING))
     new = fields(f={**fields(a=STRING, b=STRING), "x-kubernetes-validations": [{"rule": rule}]})
     assert ids(compared_specs(old, new)) == {"field-added", change}
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_same"),
+    [
+        ('(self.size()) != "a b" // why', True),
+        ("self.size()!='a b'", True),
+        ("self.size() != 'ab'", False),
+        ("self.size() != b'a b'", False),
+    ],
+)
+def test_a_rule_that_is_only_spelled_otherwise_is_no_change(rule: str, is_same: bool) -> None:
+    old, new = (
+        fields(f={**STRING, "x-kubernetes-validations": [{"rule": each}]})
+        for each in ("self.size() != 'a b'", rule)
+    )
+    assert ids(compared_specs(old, new)) == (set() if is_same else {"rule-changed"})
 
 
 def test_several_new_rules_of_one_place_are_one_change_that_names_them_all() -> None:

@@ -13,8 +13,9 @@ from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Check, Directive, Severity, Validator, Violation
 from specmux_tools.validation.decoding.body import read
 from specmux_tools.validation.decoding.positions import Places
+from specmux_tools.validation.decoding.yaml_reader import read_yaml
 from specmux_tools.validation.messages import status_of
-from specmux_tools.validation.report import MOST_VIOLATIONS, bound_violations
+from specmux_tools.validation.report import MOST_VIOLATIONS, Path, bound_violations
 from specmux_tools.validation.requests import BodyFormat, Operation
 
 ITEM = {"type": "integer", "oneOf": [{"minimum": 5}, {"maximum": 0}]}
@@ -153,3 +154,11 @@ def test_places_are_the_same_wherever_reading_ends() -> None:
         early.read_json(text)
         whole.read_json(text, repeats=True)
         assert [early.of(path) for path in paths] == [whole.of(path) for path in paths]
+
+
+def test_a_place_below_an_alias_is_in_the_text_that_it_stands_for() -> None:
+    text = "a: &a\n  b: [1, 2]\nc: *a\nd: {e: *a}\n"
+    paths: list[Path] = [("c",), ("c", "b", 1), ("d", "e", "b"), ("c", "x")]
+    places = Places(paths)
+    places.read_yaml(read_yaml(text.encode()).marks)
+    assert [places.of(path) for path in paths] == [(3, 1), (2, 10), (2, 3), (3, 1)]

@@ -1,28 +1,30 @@
 """Validation rules (``x-kubernetes-validations``): finds out which objects a new rule may reject.
 
-Works on the text alone: skips literals, counts parentheses, evaluates nothing.
+Rules are compared as they are parsed, without types and macros: comments, white space, parentheses and the
+kind of quotes mean nothing. A rule that cannot be parsed is compared as text.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from specmux_converters.json_values import objects, text
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.differences.findings import Finding
-
-_LITERAL: Final = re.compile(
-    r"""[rRbB]{0,2}(?:"{3}.*?"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')""", re.DOTALL
+from specmux_tools.validation.rules.cel.parsing.parser import parse
+from specmux_tools.validation.rules.cel.parsing.syntax import (
+    Call,
+    Expression,
+    Identifier,
+    InvalidExpression,
+    Literal,
+    Select,
+    descendants,
 )
-_COMMENT: Final = re.compile(r"//[^\n]*")
-_TOKEN: Final = re.compile(rf"{_COMMENT.pattern}|{_LITERAL.pattern}|.", re.DOTALL)
-_OLD_SELF: Final = re.compile(r"\boldSelf\b")
-_IMMUTABLE: Final = re.compile(r"\(*(?:self==oldSelf|oldSelf==self)\)*")
-_HAS: Final = re.compile(r"has\(self\.([A-Za-z_][A-Za-z0-9_]*)\)")
-_OPEN, _CLOSE = "([{", ")]}"
+
 _KEYWORD: Final = "x-kubernetes-validations"
 
 
@@ -32,34 +34,22 @@ class CELRule:
     message: str
     takes_optional: bool
     """``optionalOldSelf``: the rule also runs at creation."""
-
-    @property
-    def meaning(self) -> str:
-        """The normalized text: equal for rules that differ only in comments and white space."""
-        code, literals = [""], []
-        for token in _TOKEN.finditer(self.text):
-            if token[0].startswith("//"):
-                code[-1] += " "
-            elif _LITERAL.fullmatch(token[0]):
-                literals.append(token[0])
-                code.append("")
-            else:
-                code[-1] += token[0]
-        parts = (_space_words(each) + literal for each, literal in zip(code, [*literals, ""], strict=True))
-        return "".join(parts)
-
-    @property
-    def bare(self) -> str:
-        """The rule without literals, comments and white space."""
-        return re.sub(r"\s+", "", _COMMENT.sub("", _LITERAL.sub("''", self.text)))
+    root: Expression | None
+    """None for a text that does not parse."""
+    meaning: Any
+    """Equal for rules that differ in their spelling only."""
 
     @property
     def is_immutability(self) -> bool:
-        return _IMMUTABLE.fullmatch(self.bare) is not None
+        match self.root:
+            case Call(function="_==_", arguments=[Identifier(name=one), Identifier(name=other)]):
+                return {one, other} == {"self", "oldSelf"}
+        return False
 
     @property
     def is_transition(self) -> bool:
-        return _OLD_SELF.search(_COMMENT.sub("", _LITERAL.sub("''", self.text))) is not None
+        parts = () if self.root is None else descendants(self.root)
+        return any(isinstance(part, Identifier) and part.name == "oldSelf" for part in parts)
 
 
 def rule_changes(
@@ -90,19 +80,33 @@ def has_other_messages(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     return any(before[key].message != after[key].message for key in before.keys() & after.keys())
 
 
-def _rules(schema: Mapping[str, Any]) -> dict[tuple[str, bool], CELRule]:
+def _rules(schema: Mapping[str, Any]) -> dict[tuple[Any, bool], CELRule]:
     found = {}
     for entry in objects(schema.get(_KEYWORD)):
         if isinstance(entry.get("rule"), str):
-            optional = entry.get("optionalOldSelf") is True
-            rule = CELRule(entry["rule"].strip(), text(entry.get("message")), optional)
-            found[rule.meaning, rule.takes_optional] = rule
+            said, optional = entry["rule"].strip(), entry.get("optionalOldSelf") is True
+            rule = CELRule(said, text(entry.get("message")), optional, *_parse(said))
+            found[rule.meaning, optional] = rule
     return found
 
 
-def _space_words(text: str) -> str:
-    """The code between literals, with one space where two words would run together."""
-    return re.sub(r"(?<!\w) | (?!\w)", "", re.sub(r"\s+", " ", text))
+@lru_cache(maxsize=1024)
+def _parse(said: str) -> tuple[Expression | None, Any]:
+    """The rule, and its meaning."""
+    try:
+        root = parse(said, {})
+        return root, _shape(root)
+    except (InvalidExpression, RecursionError):
+        return None, " ".join(said.split())
+
+
+def _shape(part: Any) -> Any:
+    """Equal for equal expressions, wherever they stand in a text; true is not 1."""
+    if isinstance(part, list | tuple):
+        return tuple(map(_shape, part))
+    names = getattr(part, "__dataclass_fields__", ())
+    values = [_shape(getattr(part, name)) for name in names if name != "at"]
+    return (type(part), *values) if names else (type(part), part)
 
 
 def _pairs(gone: list[CELRule], added: list[CELRule]) -> list[tuple[CELRule, CELRule]]:
@@ -126,64 +130,29 @@ def _addition(rule: CELRule, new_fields: frozenset[str]) -> str:
         return "field-became-immutable"
     if rule.is_transition:
         return "transition-rule-added"
-    return "rule-added-for-new-fields" if _is_guarded(rule.bare, new_fields) else "rule-added"
+    return "rule-added-for-new-fields" if _is_guarded(rule.root, new_fields) else "rule-added"
 
 
-def _is_guarded(bare: str, new_fields: frozenset[str]) -> bool:
+def _is_guarded(rule: Expression | None, new_fields: frozenset[str]) -> bool:
     """Whether an object without the new fields satisfies the rule.
 
     ``!(has(self.F) && …)``, ``!has(self.F) || …`` and ``has(self.F) ? … : true`` are such guards.
     """
-    bare = _unwrap_parentheses(bare)
-    asked = _split_operands(bare, "?")
-    if len(asked) > 1:
-        answers = _split_operands(bare[len(asked[0]) + 1 :], ":")
-        return answers[-1] == "true" and len(answers) == 2 and _asks(asked[0], new_fields)
-    alternatives = _split_operands(bare, "||")
-    if len(alternatives) > 1:
-        return any(_is_guarded(part, new_fields) for part in alternatives)
-    if bare.startswith("!"):
-        inner = _unwrap_parentheses(bare[1:])
-        return _asks(inner, new_fields) and (inner != bare[1:] or _names(inner, new_fields))
+    match rule:
+        case Call(function="_?_:_", arguments=[condition, _, Literal(value=True)]):
+            return _asks(condition, new_fields)
+        case Call(function="_||_", arguments=alternatives):
+            return any(_is_guarded(each, new_fields) for each in alternatives)
+        case Call(function="!_", arguments=[condition]):
+            return _asks(condition, new_fields)
     return False
 
 
-def _asks(condition: str, new_fields: frozenset[str]) -> bool:
+def _asks(condition: Expression, new_fields: frozenset[str]) -> bool:
     """Whether the condition is false without a new field: a ``has(self.F)`` among its conjuncts."""
-    condition = _unwrap_parentheses(condition)
-    if len(_split_operands(condition, "||")) > 1 or len(_split_operands(condition, "?")) > 1:
-        return False
-    return any(_names(part, new_fields) for part in _split_operands(condition, "&&"))
-
-
-def _names(part: str, new_fields: frozenset[str]) -> bool:
-    match = _HAS.fullmatch(_unwrap_parentheses(part))
-    return match is not None and match[1] in new_fields
-
-
-def _unwrap_parentheses(text: str) -> str:
-    """The text without parentheses that enclose all of it."""
-    while text.startswith("(") and _find_closing(text) == len(text) - 1:
-        text = text[1:-1]
-    return text
-
-
-def _find_closing(text: str) -> int:
-    """The index of the bracket that closes the first character of ``text``."""
-    depth = 0
-    for index, character in enumerate(text):
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if depth == 0:
-            return index
-    return -1
-
-
-def _split_operands(text: str, operator: str) -> list[str]:
-    """The operands of an operator at bracket depth 0."""
-    parts, start, depth = [], 0, 0
-    for index, character in enumerate(text):
-        depth += (character in _OPEN) - (character in _CLOSE)
-        if depth == 0 and index >= start and text.startswith(operator, index):
-            parts.append(text[start:index])
-            start = index + len(operator)
-    return [*parts, text[start:]]
+    match condition:
+        case Call(function="_&&_", arguments=conjuncts):
+            return any(_asks(each, new_fields) for each in conjuncts)
+        case Call(function="has", arguments=[Select(operand=Identifier(name="self"), name=name)]):
+            return name in new_fields
+    return False

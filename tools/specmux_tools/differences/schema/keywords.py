@@ -11,7 +11,6 @@ from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.unions import Union, UnionForm, declared_unions
 from specmux_tools.differences.findings import ComparisonBudget, Finding, set_changes
 from specmux_tools.differences.rules import Impact, Impacts
-from specmux_tools.differences.schema.cel_rules import has_other_messages, rule_changes
 from specmux_tools.differences.schema.compositions import DOCUMENTATION, Side, composition_changes
 from specmux_tools.differences.schema.constraints import (
     constraint_changes,
@@ -21,6 +20,7 @@ from specmux_tools.differences.schema.constraints import (
 )
 from specmux_tools.differences.schema.value_types import ValueType
 
+_RULES: Final = "x-kubernetes-validations"
 _SENTENCE: Final = re.compile(r"(?:\A|[.!?]\s|\n)[\s*_]*deprecated\b", re.IGNORECASE)
 
 
@@ -148,7 +148,9 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) 
     types_of = (both.types[0].branches_of, both.types[1].branches_of)
     yield from composition_changes(both.old, both.new, types_of=types_of, budget=budget)
     yield from union_changes(old, new)
-    if "x-kubernetes-validations" in old or "x-kubernetes-validations" in new:
+    if old.get(_RULES) != new.get(_RULES):
+        from specmux_tools.differences.schema.cel_rules import rule_changes  # which brings CEL's parser
+
         yield from rule_changes(old, new, frozenset(properties(new).keys() - properties(old).keys()))
     selectable = _selectable_fields(old), _selectable_fields(new)
     yield from set_changes(*selectable, "selectable-field-removed", "selectable-field-added")
@@ -162,7 +164,13 @@ def keyword_changes(both: Pair, *, is_enforced: bool, budget: ComparisonBudget) 
 
 
 def is_documented_differently(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    return any(old.get(key) != new.get(key) for key in DOCUMENTATION) or has_other_messages(old, new)
+    if any(old.get(key) != new.get(key) for key in DOCUMENTATION):
+        return True
+    if old.get(_RULES) == new.get(_RULES):
+        return False
+    from specmux_tools.differences.schema.cel_rules import has_other_messages
+
+    return has_other_messages(old, new)
 
 
 def _nullable_changes(both: Pair, *, is_enforced: bool) -> Iterator[Finding]:
