@@ -252,15 +252,9 @@ async def test_connection_when_it_is_closed_in_the_middle_of_an_answer_that_has_
     await listening.wait_closed()
 
 
-BOMB = b"{" + b" " * (80 * 1024 * 1024)
-
-
-@pytest.mark.parametrize(
-    ("coding", "packed"),
-    [("gzip", gzip.compress(BOMB, 9)), ("zstd", zstandard.compress(BOMB, 3))],
-    ids=["gzip", "zstd"],
-)
-async def test_bomb_when_it_would_unpack_beyond_the_limit_is_refused(tmp_path, coding, packed):
+@pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstandard.compress)])
+async def test_bomb_when_it_would_unpack_beyond_the_limit_is_refused(tmp_path, coding, pack):
+    packed = pack(b"{" + b" " * (80 * 1024 * 1024))
     reply = Reply(200, packed, [("Content-Type", "application/json"), ("Content-Encoding", coding)])
     limited = options(tmp_path, limits=StoreLimits(max_body_bytes=1024 * 1024))
     async with serving(beside_root(reply)) as server, AsyncSchemaCache(server.url, limited) as cache:

@@ -19,9 +19,7 @@ def test_root_of_ten_thousand_group_versions_is_read() -> None:
     assert len(parse_discovery(root(10_000), SERVER).documents) == 10_000
 
 
-@pytest.mark.parametrize(
-    "body", [root(VALUES_MAX // 2 + 1), b'{"paths":{},"x":[' + b"[]," * VALUES_MAX + b"0]}"]
-)
-def test_root_of_many_values_is_refused_before_it_is_parsed(body: bytes) -> None:
-    with pytest.raises(ValueError, match="more than 200000 values"):
-        parse_discovery(body, SERVER)
+def test_root_of_many_values_is_refused_before_it_is_parsed() -> None:
+    for body in (root(VALUES_MAX // 2 + 1), b'{"paths":{},"x":[' + b"[]," * VALUES_MAX + b"0]}"):
+        with pytest.raises(ValueError, match="more than 200000 values"):
+            parse_discovery(body, SERVER)

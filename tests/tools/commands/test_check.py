@@ -51,7 +51,7 @@ def test_findings_of_a_folder_as_text(folder: Path, tmp_path: Path) -> None:
 def test_what_was_found_is_kept_by_what_is_in_the_document(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = run(tmp_path, folder)
+    first = run(tmp_path, folder, "--jobs", 1)
     asked: list[Any] = []
     monkeypatch.setattr(results, "check", lambda *arguments: asked.append(arguments) or ())
     assert run(tmp_path, folder).stdout == first.stdout
@@ -77,7 +77,7 @@ def test_fail_on(tmp_path: Path, level: str, code: int) -> None:
 
 
 def test_forms_for_programs(folder: Path, tmp_path: Path) -> None:
-    rows = orjson.loads(run(tmp_path, folder, "--format", "json").stdout)
+    rows = orjson.loads(run(tmp_path, folder, "--jobs", 1, "--format", "json").stdout)
     assert [row["document"].endswith(".json") for row in rows] == [True, True]
     assert rows[0]["findings"] == []
     members = {"level", "rule", "pointer", "message", "line", "column"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from data.explained_documents import bed
-from deadline import DEADLINE
 from fakes.openapi_server import Reference
 from fakes.openapi_thread import serving_in_thread
 from specmux_aggregator.cli import main
@@ -72,7 +69,10 @@ def arguments_of(command: str, words: dict[str, str]) -> list[str]:
 
 
 def in_process(command: str, words: dict[str, str], cache: Path) -> str:
-    environment = {"XDG_CACHE_HOME": str(cache.parent), "SPECMUX_CACHE_DIRECTORY": str(cache)}
+    return run(command, words, {"XDG_CACHE_HOME": str(cache.parent), "SPECMUX_CACHE_DIRECTORY": str(cache)})
+
+
+def run(command: str, words: dict[str, str], environment: dict[str, str | None]) -> str:
     result = CliRunner().invoke(main, arguments_of(command, words), env=environment, catch_exceptions=False)
     assert result.exit_code in {0, 1, 5}, result.output
     assert not any(each in result.output for each in REFUSED), (command, result.output)
@@ -100,18 +100,7 @@ def test_any_command_first_and_every_command_second(
     home = tmp_path / "home"
     home.mkdir()
     others = ("XDG_CACHE_HOME", "KUBECONFIG", "SPECMUX_SERVER", "SPECMUX_CACHE_DIRECTORY")
-    clean = {name: value for name, value in os.environ.items() if name not in others}
-    ran = subprocess.run(
-        [sys.executable, "-m", "specmux_aggregator.cli", *arguments_of(first, words)],
-        capture_output=True,
-        check=False,
-        env={**clean, "HOME": str(home)},
-        stdin=subprocess.DEVNULL,
-        text=True,
-        timeout=DEADLINE,
-    )
-    assert ran.returncode in {0, 1, 5}, ran.stderr
-    assert not any(each in ran.stdout + ran.stderr for each in REFUSED), ran.stderr
+    run(first, words, {"HOME": str(home), **dict.fromkeys(others)})
     left = home / ".cache/specmux"
     for second in COMMANDS:
         cache = tmp_path / "caches" / second.replace(" ", "-")

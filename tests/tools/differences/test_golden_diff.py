@@ -12,7 +12,7 @@ import pytest
 
 import shared_data
 from data.compared import of_documents, of_manifests
-from shared_data import DATA, GOLDEN, SHARED
+from shared_data import DATA, GOLDEN
 from specmux_converters.yaml import parse_yaml_stream
 from specmux_tools.differences import ChangeSeverity, Comparison, ServedSide, compare
 from specmux_tools.differences.changes import Place
@@ -135,20 +135,6 @@ def test_golden_diff(case: Any, tally: Callable[[str, int], None]) -> None:
         is_breaking = any(place.severity is ChangeSeverity.BREAKING for place in found.places)
         assert (BREAKING if is_breaking else 0) == case["exit"]
     tally("golden diff, equal", 1)
-
-
-def test_golden_diff_counts() -> None:
-    """One line for the reader of the log: how many there are."""
-    equal, there = 0, [case for case in CASES if all((SHARED / place).exists() for place in places(case))]
-    for case in there:
-        found = compare(side(case["input"], case["old"]), side(case["input"], case["new"]))
-        try:
-            (check_release if "release" in case["input"] else check_whole)(case, found)
-        except AssertionError:
-            continue
-        equal += 1
-    print(f"diff: {equal} of {len(there)}")
-    assert equal == len(there) > 0
 
 
 def test_golden_diff_rules() -> None:

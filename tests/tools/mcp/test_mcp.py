@@ -1,4 +1,5 @@
-"""``specmux mcp`` as clients start it: over standard input and output, asked by the SDK's own client."""
+"""``specmux mcp``, asked by the SDK's own client: once as clients start it, over standard streams, else in
+this process, because loading the SDK takes a second."""
 
 from __future__ import annotations
 
@@ -9,12 +10,15 @@ from collections.abc import Callable, Coroutine
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
 from data.explained_documents import bed
 from deadline import DEADLINE
+from specmux_aggregator.cli import main
 
 # Not imported here: that takes a second, of every process that only collects.
 installed = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra specmux[mcp] is not installed")
@@ -35,22 +39,39 @@ def write(folder: Path, *, other: str = "", **spec: Any) -> Path:
     return folder
 
 
-def asked(folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]], *options: str) -> None:
+def asked(folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    from mcp.server.mcpserver import MCPServer
+
+    def run(server: MCPServer, transport: str) -> None:
+        assert transport == "stdio"
+        asyncio.run(connected(server, scenario))
+
+    with mock.patch.object(MCPServer, "run", run):  # it would take this process' standard input
+        words = ["mcp", "--directory", str(folder)]
+        result = CliRunner().invoke(main, words, env=environment(folder), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+
+
+def asked_over_stdio(
+    folder: Path, scenario: Callable[[Any], Coroutine[Any, Any, None]], *options: str
+) -> None:
     import mcp
     from mcp.client.stdio import stdio_client
 
-    async def whole() -> None:
-        command = mcp.StdioServerParameters(
-            command=sys.executable,
-            args=["-m", "specmux_aggregator.cli", "mcp", "--directory", str(folder), *options],
-            env=environment(folder),
-        )
-        # Else it takes what stood for stderr when it was imported, which may have been another test's buffer.
-        transport = stdio_client(command, errlog=sys.__stderr__)
-        async with asyncio.timeout(DEADLINE), mcp.Client(transport) as client:
-            await scenario(client)
+    command = mcp.StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "specmux_aggregator.cli", "mcp", "--directory", str(folder), *options],
+        env=environment(folder),
+    )
+    # Else it takes what stood for stderr when it was imported, which may have been another test's buffer.
+    asyncio.run(connected(stdio_client(command, errlog=sys.__stderr__), scenario))
 
-    asyncio.run(whole())
+
+async def connected(server: Any, scenario: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    import mcp
+
+    async with asyncio.timeout(DEADLINE), mcp.Client(server) as client:
+        await scenario(client)
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -97,7 +118,7 @@ def test_every_tool_is_listed_and_answers(tmp_path: Path) -> None:
         assert orjson.loads(resource.contents[0].text)["openapi"] == "3.0.0"
 
     old = write(tmp_path / "old", other="stones", name=NAME)
-    asked(write(tmp_path / "new", name=NAME), scenario, "--against", str(old))
+    asked_over_stdio(write(tmp_path / "new", name=NAME), scenario, "--against", str(old))
 
 
 GOOD = f"apiVersion: {VERSION}\nkind: Bed\nmetadata: {{name: a}}\nspec: {{name: b}}\n"
