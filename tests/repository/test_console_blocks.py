@@ -1,7 +1,8 @@
 """Every command line of the documentation runs, in the place that its page assumes, with its exit code.
 
 A cluster is a specmux over a folder of documents: it publishes what an apiserver does. What takes a network,
-a container or a tool that is not on the machine is listed, or skipped with a count.
+a container or a tool that is not on the machine is listed, or skipped with a count. What needs no shell runs
+in the process of the test.
 """
 
 from __future__ import annotations
@@ -9,24 +10,30 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
 from deadline import DEADLINE
 from running.process import Process, specmux, write_documents
+from specmux_aggregator.cli import main
 from specmux_converters import build, canonical
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))  # the README's: test_readme.py
 TOOLS = ("specmux", "curl", "kubectl", "kubeconform", "check-jsonschema", "helm")
 LINE = re.compile(rf"^(?:\$ )?((?:{'|'.join(TOOLS)}) .*)$", re.MULTILINE)
+FOR_A_SHELL = re.compile(r"[|&;<>$`*?~]")
 BLOCK = re.compile(r"^```(?:console|sh)?\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 ELSEWHERE = {
@@ -244,17 +251,31 @@ def run_line(line: str, url: str, here: Path, environment: dict[str, str]) -> No
         finally:
             process.kill()
         return
+    run = run_in_shell if FOR_A_SHELL.search(command) or not line.startswith("specmux") else run_in_process
+    code, output = run(command, here, environment)
+    expected = next((code for start, code in EXITS.items() if line.startswith(start)), 0)
+    assert code == expected, (line, output[-2000:])
+
+
+def run_in_shell(command: str, here: Path, environment: dict[str, str]) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", command],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=DEADLINE,
         check=False,
         cwd=here,
         env=environment,
     )
-    expected = next((code for start, code in EXITS.items() if line.startswith(start)), 0)
-    assert done.returncode == expected, (line, done.stdout[-2000:], done.stderr)
+    return done.returncode, done.stdout
+
+
+def run_in_process(command: str, here: Path, environment: dict[str, str]) -> tuple[int, str]:
+    words = shlex.split(command, comments=True)[1:]
+    with chdir(here), mock.patch.dict(os.environ, environment, clear=True):
+        done = CliRunner().invoke(main, words, prog_name="specmux", catch_exceptions=False)
+    return done.exit_code, done.output
 
 
 def test_a_line_that_fails_is_noticed(cluster: str, tmp_path: Path) -> None:
