@@ -10,6 +10,8 @@ from specmux_converters.losses import pointer_to
 
 def missing(before: Any, after: Any, *path: str | int) -> Iterator[str]:
     """Pointers of what ``before`` says and ``after`` does not; the edition of OpenAPI says nothing."""
+    if before == after:
+        return
     if isinstance(before, dict) and isinstance(after, dict):
         for key, value in before.items():
             said = key in after or is_unwrapped(key, value, after) or is_beside_null(key, after)
@@ -20,7 +22,7 @@ def missing(before: Any, after: Any, *path: str | int) -> Iterator[str]:
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         for index, (old, new) in enumerate(zip(before, after, strict=True)):
             yield from missing(old, new, *path, index)
-    elif before != after:
+    else:
         yield pointer_to(*path)
 
 

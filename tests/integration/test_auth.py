@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pytest
+from click.testing import CliRunner
 
 from deadline import DEADLINE
 from fakes.apiserver import document, swagger
@@ -19,6 +20,7 @@ from running.process import specmux
 from running.service import Client, backend, service
 from specmux_aggregator.app import App
 from specmux_aggregator.auth import token_file
+from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import (
     AuthSettings,
     KubernetesSettings,
@@ -246,12 +248,11 @@ def test_process_takes_the_kubeconfigs_cluster_and_shows_it_its_own_token(tmp_pa
         (("--auth-mode=mtls",), "auth.mode: is mtls, which needs auth.client_ca_file"),
     ],
 )
-def test_process_without_what_the_mode_needs_ends_with_3(
+def test_service_without_what_the_mode_needs_ends_with_3(
     tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
-    with specmux("serve", "--directory", str(tmp_path), "--listen-port=0", *arguments) as run:
-        run.until_printed(said)
-        assert run.wait() == 3
+    result = CliRunner().invoke(main, ["serve", "--directory", str(tmp_path), "--listen-port=0", *arguments])
+    assert (result.exit_code, said in result.output) == (3, True), result.output
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from typing import Any
 import orjson
 import pytest
 import trustme
+from click.testing import CliRunner
 
 from data.crd_manifests import manifests
 from deadline import DEADLINE
@@ -38,6 +39,7 @@ from running.cluster_service import (
 from running.process import specmux
 from running.service import backend, service
 from shared_data import DATA, needs
+from specmux_aggregator.cli import main
 from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_cache.access.server_access import Credentials
@@ -540,9 +542,8 @@ def test_process_serves_a_cluster_of_a_kubeconfig_to_kubectl(tmp_path: Path) -> 
     run(scenario)
 
 
-def test_process_refuses_a_cluster_that_cannot_be_understood(tmp_path: Path) -> None:
-    with specmux("serve", "--kubeconfig", str(tmp_path / "nowhere")) as process:
-        assert process.wait() == 3
-    with specmux("serve", "--in-cluster", KUBERNETES_SERVICE_HOST="") as process:
-        assert process.wait() == 3
-        assert "not inside a cluster" in process.output
+def test_service_refuses_a_cluster_that_cannot_be_understood(tmp_path: Path) -> None:
+    run = CliRunner(env={"KUBERNETES_SERVICE_HOST": ""}).invoke
+    assert run(main, ["serve", "--kubeconfig", str(tmp_path / "nowhere")]).exit_code == 3
+    outside = run(main, ["serve", "--in-cluster"])
+    assert (outside.exit_code, "not inside a cluster" in outside.output) == (3, True)

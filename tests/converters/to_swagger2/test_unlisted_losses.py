@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -46,7 +48,7 @@ def test_what_does_not_come_back_is_reported(
 
 
 @pytest.fixture
-def documents(request: pytest.FixtureRequest) -> Iterator[dict[str, Any]]:
+def documents(request: pytest.FixtureRequest) -> Iterable[dict[str, Any]]:
     """Of a release and of definitions: with prose and of others, or built in and our own."""
     return published_documents() if request.param == "published" else own_documents()
 
@@ -58,7 +60,7 @@ def published_documents() -> Iterator[dict[str, Any]]:
         yield from build(manifests(folder)).documents.values()
 
 
-def own_documents() -> Iterator[dict[str, Any]]:
-    yield from documents_of(RELEASES[-1]).values()
-    for cluster in own_clusters():
-        yield from build(cluster["definitions"]).documents.values()
+@cache
+def own_documents() -> tuple[dict[str, Any], ...]:
+    built = (build(cluster["definitions"]).documents.values() for cluster in own_clusters())
+    return (*documents_of(RELEASES[-1]).values(), *chain.from_iterable(built))
