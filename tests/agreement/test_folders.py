@@ -77,7 +77,7 @@ def test_a_repository_is_skipped_and_well_known_is_not(tmp_path: Path) -> None:
     assert sorted(path.relative_to(tmp_path).as_posix() for path in walk) == seen
     assert list(asyncio.run(Folder(tmp_path, max_files=9, max_bytes=9).scan())) == seen
     assert len(FileSource(directories=[tmp_path]).group_versions()) == 2
-    assert "2 documents:" in run("check", tmp_path).output
+    assert "2 documents:" in run("check", tmp_path, "--jobs", 1).output
 
 
 def test_a_folder_that_cannot_be_read_is_refused_by_default(tmp_path: Path) -> None:

@@ -379,7 +379,7 @@ def test_the_merged_document_is_explained_as_kubernetes_own(tmp_path: Path, prog
     run(scenario)
 
 
-@pytest.mark.parametrize("prefix", ["", "/clusters/one"])
+@pytest.mark.parametrize("prefix", ["", pytest.param("/clusters/one", marks=pytest.mark.long)])
 def test_documents_of_a_whole_release(tmp_path: Path, prefix: str) -> None:
     async def scenario() -> None:
         files = directory("release", DATA / "k8s-pairs" / "1.35" / "v3")

@@ -1,5 +1,5 @@
-"""How long a machine runs: a sample in the suite, the same each time; as long as wanted in ``make
-stress``."""
+"""How long a machine runs: a sample in the suite, the same each time, and a share of it where not every test
+runs; as long as wanted in ``make stress``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
+
+from sampling import share
 
 STEPS: Counter[str] = Counter()
 """Steps done, by machine."""
@@ -25,7 +27,7 @@ def run_machine(machine: Any, *, examples: int, steps: int = 30) -> None:
         run_state_machine_as_test(
             machine,
             settings=settings(
-                max_examples=max(1, round(examples * (factor or 1))),
+                max_examples=max(1, round(examples * factor) if factor else share(examples)),
                 stateful_step_count=steps,
                 derandomize=not factor,
                 database=None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import inspect
 import pkgutil
@@ -85,9 +84,9 @@ def test_public_class_names_stand_for_one_thing() -> None:
     """Across all packages, so that a name says which type is meant."""
     found: dict[str, list[str]] = {}
     for name in modules():
-        for node in ast.parse(inspect.getsource(importlib.import_module(name))).body:
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found.setdefault(node.name, []).append(name)
+        for each, value in vars(importlib.import_module(name)).items():
+            if inspect.isclass(value) and value.__module__ == name and not each.startswith("_"):
+                found.setdefault(each, []).append(name)
     assert {name: places for name, places in found.items() if len(places) > 1} == {}
     participles = {
         name

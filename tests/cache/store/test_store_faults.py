@@ -234,14 +234,20 @@ os._exit(0)
 """
 
 
+@pytest.fixture(scope="module")
+def with_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A process that ends without closing leaves the log as it is."""
+    directory = tmp_path_factory.mktemp("with_log") / "cache"
+    subprocess.run([sys.executable, "-c", WITH_LOG, directory, Path(__file__).parent], check=True)
+    return directory
+
+
 @pytest.mark.parametrize("damage", [flip, truncate])
 @pytest.mark.parametrize("at", [0.0, 0.01, 0.3, 0.6, 0.99])
 def test_a_damaged_log_costs_the_last_writes_and_nothing_else(
-    tmp_path: Path, damage: Callable[..., None], at: float
+    with_log: Path, tmp_path: Path, damage: Callable[..., None], at: float
 ) -> None:
-    # A process that ends without closing leaves the log as it is.
-    directory = tmp_path / "cache"
-    subprocess.run([sys.executable, "-c", WITH_LOG, directory, Path(__file__).parent], check=True)
+    directory = shutil.copytree(with_log, tmp_path / "cache")
     log = directory / "cache.db-wal"
     assert log.stat().st_size > 100_000
     damage(log, at=at)

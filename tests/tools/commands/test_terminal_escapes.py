@@ -11,10 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from deadline import DEADLINE
+from specmux_aggregator.cli import main
 from specmux_converters.printing import printable, printable_lines
 
 HOSTILE = "\x1b]52;c;cm0gLXJmIH4K\x07\x1b[2J\x1b]8;;http://evil\x07text\x1b]8;;\x07 \x9b31m\u202e \x00\rend"
@@ -94,10 +96,9 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def command(folder: Path, name: str) -> list[str]:
+def words_of(folder: Path, name: str) -> list[str]:
     words = [str(folder / "object.json") if word == "OBJECT" else word for word in COMMANDS[name]]
-    program = "from specmux_aggregator.cli import main; main()"
-    return [sys.executable, "-c", program, *words, "--directory", str(folder / "documents")]
+    return [*words, "--directory", str(folder / "documents")]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -106,10 +107,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_pipe(folder: Path, name: str) -> None:
-    done = subprocess.run(
-        command(folder, name), capture_output=True, timeout=DEADLINE, check=False, env=environment(folder)
-    )
-    said = (done.stdout + done.stderr).decode()
+    said = CliRunner().invoke(main, words_of(folder, name), env=environment(folder)).output
     assert len(said) > 20
     assert "Traceback" not in said
     assert OBEYED.findall(said) == []
@@ -118,8 +116,12 @@ def test_pipe(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["explain", "search", "validate"])
 def test_terminal(folder: Path, name: str) -> None:
     ours, theirs = pty.openpty()
+    program = "from specmux_aggregator.cli import main; main()"
     with subprocess.Popen(
-        command(folder, name), stdout=theirs, stderr=theirs, env=environment(folder)
+        [sys.executable, "-c", program, *words_of(folder, name)],
+        stdout=theirs,
+        stderr=theirs,
+        env=environment(folder),
     ) as run:
         os.close(theirs)
         said = b""
