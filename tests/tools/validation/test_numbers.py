@@ -102,3 +102,22 @@ def test_social_security_numbers_have_eleven_characters(text: str, is_good: bool
 def test_uris_are_those_of_gos_parser(text: str, is_good: bool) -> None:
     """Recorded of url.ParseRequestURI of Go 1.26, as the format is checked (govalidator, IsRequestURI)."""
     assert (errors({"type": "string", "format": "uri"}, text) == []) is is_good
+
+
+@pytest.mark.parametrize(
+    ("text", "is_good"),
+    [
+        ("a.b@example.com", True),
+        ("N. (c (d)) M <a@b> (e)", True),
+        ('"(" <a@[::1]>', True),
+        ("group: N <a@b>;", True),
+        ("group: a@b, c@d;", False),
+        ('""a@b', False),
+        ("a@[]", False),
+        ("a@b (c", False),
+        ("a..b@c", False),
+    ],
+)
+def test_mail_addresses_are_those_of_gos_parser(text: str, is_good: bool) -> None:
+    """Recorded of mail.ParseAddress of Go 1.26, as the format is checked (strfmt, IsEmail)."""
+    assert (errors({"type": "string", "format": "email"}, text) == []) is is_good

@@ -1,7 +1,6 @@
 """Formats of texts that an apiserver checks in custom resources (kube-openapi, pkg/validation/strfmt).
 
-Others it does not know, and passes over. A dash in a name does not matter. Mail addresses are read as by Go's
-net/mail.ParseAddress, each character at most twice: a name before ``<`` first looks like an address.
+Others it does not know, and passes over. A dash in a name does not matter.
 """
 
 from __future__ import annotations
@@ -14,16 +13,24 @@ from typing import Any, Final
 
 from specmux_converters.go.text import size_of
 from specmux_converters.lazy.dataclasses import dataclass
+from specmux_converters.lazy.patterns import pattern
 from specmux_converters.releases import NAME_FORMATS, ReleaseDifference
 from specmux_tools.validation.schema.scalars import date_is_real
 from specmux_tools.validation.schema.urls import url_fault
 
-# isVchar without the specials of RFC 5322 3.2.3; includes the dot, as in Go.
-_ATOM: Final = re.compile(r"[^\x00-\x20\x7f()<>\[\]:;@\\,\"]++")
-_QUOTED: Final = re.compile(r'"((?:[^\x00-\x08\x0a-\x1f\x7f"\\]|\\[^\x00-\x08\x0a-\x1f\x7f])*+)"')
-_LITERAL: Final = re.compile(r"\[([!-Z^-~]*+)\]")
-_SPACE: Final = re.compile(r"[ \t]*+")
-_COMMENT_MARK: Final = re.compile(r"\\.|[()]", re.DOTALL)
+# isVchar without the specials of RFC 5322 3.2.3, and without the dot.
+_ATEXT: Final = r"[^\x00-\x20\x7f()<>\[\]:;@\\,\".]"
+_DOTTED: Final = rf"{_ATEXT}++(?:\.{_ATEXT}++)*+"
+_QUOTED: Final = r'"(?:[^\x00-\x08\x0a-\x1f\x7f"\\]|\\[^\x00-\x08\x0a-\x1f\x7f])*+"'
+_SPACE: Final = r"[ \t]*+"
+_COMMENTS: Final = r"(?:[ \t]|\(\))*+"
+_SPEC: Final = rf'{_SPACE}(?:(?!""){_QUOTED}|{_DOTTED})@{_SPACE}(?:{_DOTTED}|\[([!-Z^-~]*+)\])'
+_WORD: Final = rf"(?:{_QUOTED}|(?:{_ATEXT}|\.)++){_COMMENTS}"
+_MAILBOX: Final = rf"{_SPACE}(?:{_SPEC}|(?:{_WORD})*+<{_SPEC}>){_COMMENTS}"
+_ADDRESS: Final = pattern(rf"{_MAILBOX}|{_SPACE}(?:{_WORD})++:{_MAILBOX};{_COMMENTS}")
+"""An address as Go's net/mail reads it, with empty comments; the groups are literals of domains."""
+_BEFORE_COMMENT: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|\(', re.DOTALL)
+_IN_COMMENT: Final = re.compile(r"\\.|[()]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +171,34 @@ def _is_host_label(label: str) -> bool:
     )
 
 
+def is_mail_address(text: str) -> bool:
+    """One address, which may have a name or be alone in a group."""
+    found = _ADDRESS.fullmatch(_empty_comments(text))
+    return found is not None and all(literal is None or _is_literal(literal) for literal in found.groups())
+
+
+def _empty_comments(text: str) -> str:
+    """The text with nothing in its comments, which may be in each other. One without an end stays open."""
+    kept: list[str] = []
+    at = depth = 0
+    while (mark := (_IN_COMMENT if depth else _BEFORE_COMMENT).search(text, at)) is not None:
+        if depth == 0:
+            kept.append(text[at : mark.end()])
+        depth += {"(": 1, ")": -1}.get(mark[0], 0)
+        if depth == 0 and mark[0] == ")":
+            kept.append(")")
+        at = mark.end()
+    return "".join(kept) + (text[at:] if depth == 0 else "")
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return "%" not in text
+
+
 _ISBN10: Final = re.compile(r"(?:[\s-]*+[0-9]){9}[\s-]*+[0-9X][\s-]*+")
 _ISBN13: Final = re.compile(r"(?:[\s-]*+[0-9]){13}[\s-]*+")
 
@@ -220,7 +255,7 @@ _VARIANT: Final = f"[89abAB]{_HEX}{{3}}"
 FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
     "bsonobjectid": _matching(f"{_HEX}{{24}}"),
     "uri": lambda text: url_fault(text) is None,
-    "email": lambda text: is_mail_address(text),
+    "email": is_mail_address,
     "hostname": _is_hostname,
     "ipv4": lambda text: _is_ip(text, "."),
     "ipv6": lambda text: _is_ip(text, ":"),
@@ -247,115 +282,3 @@ FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
 }
 
 _SINCE: Final = {"k8sshortname": NAME_FORMATS, "k8slongname": NAME_FORMATS}
-
-
-class _NoAddress(Exception):
-    """Not an address."""
-
-
-def is_mail_address(text: str) -> bool:
-    reader = _Reader(text)
-    try:
-        return reader.addresses() == 1 and reader.is_done
-    except _NoAddress:
-        return False
-
-
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-
-    @property
-    def is_done(self) -> bool:
-        return self._at == len(self._text)
-
-    def addresses(self, *, in_group: bool = False) -> int:
-        """Number of addresses: one, or those of a group."""
-        self._skip_space()
-        begin = self._at
-        if self._spec():
-            self._skip_space()
-            self._skip_comments()
-            return 1
-        self._at = begin
-        if not self._text.startswith("<", begin):
-            self._phrase()
-        self._skip_space()
-        if not in_group and self._take(":"):
-            return self._group()
-        if not (self._take("<") and self._spec() and self._take(">")):
-            raise _NoAddress
-        self._skip_comments()
-        return 1
-
-    def _spec(self) -> bool:
-        """Whether an address without a name was read."""
-        self._skip_space()
-        local = self._match(_QUOTED)
-        if not (local and local[1]) and not self._dotted():
-            return False
-        if not self._take("@"):
-            return False
-        self._skip_space()
-        literal = self._match(_LITERAL)
-        return _is_literal(literal[1]) if literal else self._dotted()
-
-    def _dotted(self) -> bool:
-        atom = self._match(_ATOM)
-        return atom is not None and "" not in atom[0].split(".")
-
-    def _phrase(self) -> None:
-        words = 0
-        while self._match(_QUOTED) or self._match(_ATOM):
-            words += 1
-            self._skip_comments()
-        if not words:
-            raise _NoAddress
-
-    def _group(self) -> int:
-        count = 0
-        self._skip_space()
-        while not (count == 0 and self._take(";")):
-            count += self.addresses(in_group=True)
-            if self._take(";"):
-                break
-            if not self._take(","):
-                raise _NoAddress
-        self._skip_comments()
-        return count
-
-    def _skip_comments(self) -> None:
-        self._skip_space()
-        while self._take("("):
-            depth = 1
-            while depth:
-                mark = _COMMENT_MARK.search(self._text, self._at)
-                if mark is None:
-                    raise _NoAddress
-                depth += {"(": 1, ")": -1}.get(mark[0], 0)
-                self._at = mark.end()
-            self._skip_space()
-
-    def _skip_space(self) -> None:
-        self._match(_SPACE)
-
-    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        found = pattern.match(self._text, self._at)
-        if found is not None:
-            self._at = found.end()
-        return found
-
-    def _take(self, mark: str) -> bool:
-        if self._text.startswith(mark, self._at):
-            self._at += 1
-            return True
-        return False
-
-
-def _is_literal(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return "%" not in text
