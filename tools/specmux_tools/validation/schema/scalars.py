@@ -57,7 +57,7 @@ _FRACTIONS: Final = {
 }
 _ZONE: Final = ("Z07:00", pattern("Z|[+-]([0-9]{2}):([0-9]{2})"), "", 0, 0)
 
-_BASE64: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+_BASE64: Final = pattern(rb"[A-Za-z0-9+/]*")
 _GOOD_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
@@ -126,44 +126,23 @@ def base64_fault(text: str) -> str | None:
 
 def _corrupt_byte(data: bytes) -> int | None:
     """The offset that encoding/base64 reports (decodeQuantum)."""
-    at, end = 0, len(data)
-    while at < end:
-        count = 0
-        while count < 4:
-            if at == end:
-                return None if count == 0 else at - count
-            byte = data[at]
-            at += 1
-            if byte in b"\r\n":
-                continue
-            if byte in _BASE64:
-                count += 1
-                continue
-            if byte != ord("="):
-                return at - 1
-            return _padding_fault(data, at, count)
-    return None
-
-
-def _padding_fault(data: bytes, at: int, count: int) -> int | None:
-    """``at`` is the index after the first ``=``, which follows ``count`` characters of its group of four."""
-    if count < 2:
-        return at - 1
+    places = [place for place, byte in enumerate(data) if byte not in b"\r\n"]
+    text = bytes(data[place] for place in places)
+    match = _BASE64.match(text)
+    end = match.end() if match else 0
+    count = end % 4
+    if end == len(text):
+        return len(data) - count if count else None
+    if text[end] != ord("=") or count < 2:
+        return places[end]
+    end += 1
     if count == 2:
-        at = _after_breaks(data, at)
-        if at == len(data):
+        if end == len(text):
             return len(data)
-        if data[at] != ord("="):
-            return at - 1
-        at += 1
-    at = _after_breaks(data, at)
-    return at if at < len(data) else None
-
-
-def _after_breaks(data: bytes, at: int) -> int:
-    while at < len(data) and data[at] in b"\r\n":
-        at += 1
-    return at
+        if text[end] != ord("="):
+            return places[end] - 1
+        end += 1
+    return places[end] if end < len(text) else None
 
 
 def _time_quoted(text: str) -> str:
