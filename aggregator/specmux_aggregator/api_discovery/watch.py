@@ -60,6 +60,7 @@ class DiscoveryWatch:
         self._pace = pace
         self._is_settled = is_settled
         self._renderings: SingleFlight[tuple[DiscoveryIndex, Asked], None] = SingleFlight()
+        self._rendering = asyncio.Lock()
         self._followers: dict[BackendName, DiscoveryFollower] = {}
         self._index_due = Coalescer(
             self._put_together,
@@ -171,7 +172,12 @@ class DiscoveryWatch:
     async def make(self, unmade: PendingAnswer) -> None:
         """Make the bytes of an answer that was too large to make on request."""
         index, asked = unmade.index, unmade.asked
-        await self._renderings.run((index, asked), lambda: asyncio.to_thread(index.make, asked))
+        await self._renderings.run((index, asked), lambda: self._make_alone(index, asked))
+
+    async def _make_alone(self, index: DiscoveryIndex, asked: Asked) -> None:
+        # Each thread that computes holds the event loop up 5 ms at a time; codings of a form share its bytes.
+        async with self._rendering:
+            await asyncio.to_thread(index.make, asked)
 
     def _wake_at(self, moment: float | None, now: float) -> None:
         if self._timer is not None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from threading import get_ident
-from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -17,14 +17,14 @@ from specmux_aggregator.api_discovery.backend_knowledge import (
     Knowledge,
     after,
 )
-from specmux_aggregator.api_discovery.encoded_directory import SMALL, DiscoveryIndex, PendingAnswer
+from specmux_aggregator.api_discovery.encoded_directory import SMALL, Asked, DiscoveryIndex, PendingAnswer
 from specmux_aggregator.api_discovery.merge import merge
 from specmux_aggregator.api_discovery.watch import DiscoveryWatch
+from specmux_aggregator.config.settings import Settings
 from specmux_aggregator.endpoints.discovery import decide
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer
 from specmux_aggregator.model.backend import Backend, BackendName
-from specmux_cache.reading.single_flight import SingleFlight
 from specmux_converters import codecs
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, MediaType
@@ -110,8 +110,32 @@ def test_long_answer_is_made_beside_the_event_loop(
     monkeypatch.setattr(
         DiscoveryIndex, "make", lambda self, asked: (threads.append(get_ident()), make(self, asked))
     )
-    watch: Any = SimpleNamespace(_renderings=SingleFlight())
     unmade = PendingAnswer(index, (path, DiscoveryForm(media_type), Coding.GZIP))
-    asyncio.run(DiscoveryWatch.make(watch, unmade))
+    asyncio.run(new_watch().make(unmade))
     assert threads and get_ident() not in threads
     assert unmade.asked in index._coded
+
+
+def test_long_answers_are_made_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many forms are asked for at once: each thread holds the event loop up."""
+    index, watch, running, most = index_of(*VERSIONS), new_watch(), [], []
+
+    def make(_: DiscoveryIndex, asked: Asked) -> None:
+        running.append(asked)
+        time.sleep(0.01)
+        most.append(len(running))
+        running.remove(asked)
+
+    monkeypatch.setattr(DiscoveryIndex, "make", make)
+
+    async def scenario() -> None:
+        answers = (PendingAnswer(index, ("/apis", form, Coding.GZIP)) for form in ALL)
+        await asyncio.gather(*map(watch.make, answers))
+
+    asyncio.run(scenario())
+    assert most == [1] * len(ALL)
+
+
+def new_watch() -> DiscoveryWatch:
+    synthesis: Any = None  # of no backend
+    return DiscoveryWatch(Settings(), synthesis)
