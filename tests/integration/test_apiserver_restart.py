@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from running.cluster_service import (
@@ -95,7 +96,7 @@ async def missing_during(client: Client, upheaval: asyncio.Task[None]) -> list[s
 @pytest.mark.parametrize("times", [3])
 async def test_restart_takes_nothing_away(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("running.service.QUICK_WATCH", PATIENT)
-    polling = replace(QUICK, removal_grace=2.0)
+    polling = replace(QUICK, removal_grace=DEADLINE)
 
     async with world() as cluster, serves(cluster, settings={"polling": polling}) as client:
         await client.until(lambda: EVERYTHING - {GROUP} <= listed(client), "listed")
@@ -121,7 +122,7 @@ async def test_service_that_starts_with_its_apiserver_has_what_an_earlier_run_ha
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("running.service.QUICK_WATCH", PATIENT)
-    polling = replace(QUICK, removal_grace=2.0)
+    polling = replace(QUICK, removal_grace=DEADLINE)
 
     async with world() as cluster:
         async with serves(cluster, state=tmp_path, settings={"polling": polling}) as client:
