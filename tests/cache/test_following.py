@@ -14,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from deadline import DEADLINE
+from fakes.listening import WebServer
 from specmux_cache import AsyncSchemaCache, CacheOptions, SchemaCache
 from specmux_cache.client import CONNECTIONS_MAX
 from specmux_cache.reading.following import Publication
@@ -65,15 +66,12 @@ async def published(server: Published) -> AsyncIterator[None]:
     application = web.Application()
     application.router.add_get("/openapi/v3", server.root)
     application.router.add_get("/openapi/changes", server.changes)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    listening = WebServer(application, shutdown_timeout=0.1)
+    server.url = f"http://127.0.0.1:{await listening.start()}"
     try:
         yield
     finally:
-        await runner.cleanup()
+        await listening.stop()
 
 
 async def followed(server: Published, folder: Path, count: int, then: Any = None) -> list[Publication]:

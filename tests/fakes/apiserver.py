@@ -12,6 +12,7 @@ import orjson
 from aiohttp import web
 
 from fakes.discovery import FakeDiscovery
+from fakes.listening import WebServer
 
 
 def document(group_version: str, note: str = "") -> bytes:
@@ -73,7 +74,7 @@ class FakeAPIServer:
         """Has a log of its own."""
         self.url = ""
         self.host = "127.0.0.1"
-        self._runner: web.AppRunner | None = None
+        self._server: WebServer | None = None
         self._port = 0
 
     async def start(self) -> None:
@@ -83,18 +84,15 @@ class FakeAPIServer:
         application.router.add_get("/openapi/v3/{key:.+}", self._document)
         for path in ("/api", "/apis", "/api/{rest:.+}", "/apis/{rest:.+}", "/version"):
             application.router.add_get(path, self._discovery)
-        self._runner = web.AppRunner(application, access_log=None)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, self.host, self._port)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
+        self._server = WebServer(application, host=self.host)
+        self._port = await self._server.start(self._port)
         self.url = f"http://{self.host}:{self._port}"
 
     async def stop(self) -> None:
         """Close the port; ``start`` opens the same one again."""
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        if self._server is not None:
+            server, self._server = self._server, None
+            await server.stop()
 
     def count(self, prefix: str) -> int:
         return sum(line.startswith(prefix) for line in self.log)

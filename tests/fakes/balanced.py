@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from fakes.apiserver import FakeAPIServer
+from fakes.listening import StreamServer
 
 
 class Balancer:
@@ -38,11 +39,13 @@ class Balancer:
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with contextlib.suppress(OSError):
-        while data := await reader.read(64 * 1024):
-            writer.write(data)
-            await writer.drain()
-    writer.close()
+    try:
+        with contextlib.suppress(OSError):
+            while data := await reader.read(64 * 1024):
+                writer.write(data)
+                await writer.drain()
+    finally:
+        writer.close()
 
 
 @asynccontextmanager
@@ -53,10 +56,9 @@ async def balanced(*servers: FakeAPIServer) -> AsyncIterator[Balancer]:
         for server in servers:
             await server.start()
             stack.push_async_callback(server.stop)
-        listener = await asyncio.start_server(balancer.serve, "127.0.0.1", 0)
-        stack.push_async_callback(listener.wait_closed)
-        stack.callback(listener.close)
-        balancer.url = f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+        listener = StreamServer(balancer.serve)
+        balancer.url = f"http://127.0.0.1:{await listener.start()}"
+        stack.push_async_callback(listener.stop)
         yield balancer
 
 

@@ -48,6 +48,7 @@ from aiohttp import web
 
 from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer
+from fakes.listening import WebServer
 
 API_SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -144,11 +145,8 @@ class FakeCluster(FakeAPIServer):
         application.router.add_post(TOKEN_REVIEWS, self._token_review)
         application.router.add_post(ACCESS_REVIEWS, self._access_review)
         application.router.add_get("/{path:.*}", self._get)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", self._port, ssl_context=self._tls)
-        await site.start()
-        self._port = self._runner.addresses[0][1]
+        self._server = WebServer(application, tls=self._tls, shutdown_timeout=0.1)
+        self._port = await self._server.start(self._port)
         self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{self._port}"
 
     async def stop(self) -> None:

@@ -9,6 +9,7 @@ import ssl
 from typing import Self
 from urllib.parse import urlsplit
 
+from fakes.listening import StreamServer
 from fakes.sending import send
 
 
@@ -26,34 +27,19 @@ class ConnectProxy:
         self.url = ""
         self._wanted = None if password is None else base64.b64encode(password.encode()).decode()
         self._target = target
-        self._tls = tls
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._scheme = "https" if tls else "http"
+        self._server = StreamServer(self._serve, tls=tls)
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=self._tls)
-        port = self._server.sockets[0].getsockname()[1]
-        self.url = f"{'https' if self._tls else 'http'}://127.0.0.1:{port}"
+        self.url = f"{self._scheme}://127.0.0.1:{await self._server.start()}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._tasks.add(task)
+        await self._server.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            try:
-                await self._tunnel(reader, writer)
-            finally:
-                writer.close()
+            await self._tunnel(reader, writer)
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

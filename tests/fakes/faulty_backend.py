@@ -19,6 +19,7 @@ from typing import Self
 
 import orjson
 
+from fakes.listening import StreamServer
 from fakes.sending import send
 
 DRIP_INTERVAL = 0.02
@@ -92,9 +93,8 @@ class FaultyBackend:
     requests: list[Exchange] = field(default_factory=list)
     root: bytes | None = None
     """Sent in place of the true root."""
-    _server: asyncio.Server | None = None
+    _server: StreamServer | None = None
     _port: int = 0
-    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     @property
     def url(self) -> str:
@@ -114,10 +114,9 @@ class FaultyBackend:
                 return
             # While nobody listened, the port may have become the near end of some other connection.
             with contextlib.suppress(OSError):
-                self._server = await asyncio.start_server(
-                    self._serve, "127.0.0.1", self._port, ssl=self.tls, reuse_address=True
-                )
-                self._port = self._server.sockets[0].getsockname()[1]
+                server = StreamServer(self._serve, tls=self.tls)
+                self._port = await server.start(self._port)
+                self._server = server
                 return
             await asyncio.sleep(0.05)
         raise AssertionError(f"port {self._port} is not free again")
@@ -125,31 +124,22 @@ class FaultyBackend:
     async def refuse(self) -> None:
         """Refuse connections, and drop those that are open."""
         if self._server is not None:
-            self._server.close()
-            self._server = None
-        await self.drop()
+            server, self._server = self._server, None
+            await server.stop()
 
     async def drop(self) -> None:
         """Drop the open connections."""
-        for task in tuple(self._tasks):
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._server is not None:
+            await self._server.cut()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            with contextlib.suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while not writer.is_closing():
-                    exchange = await _exchange(reader, writer)
-                    self.requests.append(exchange)
-                    await (self.fault or self.behave)(exchange)
-                    if self.fault is not None:
-                        break
-        finally:
-            self._tasks.discard(task)
-            writer.close()
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while not writer.is_closing():
+                exchange = await _exchange(reader, writer)
+                self.requests.append(exchange)
+                await (self.fault or self.behave)(exchange)
+                if self.fault is not None:
+                    break
 
     async def behave(self, exchange: Exchange) -> None:
         """Answer as an apiserver would."""

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from typing import Self
 
+from fakes.listening import StreamServer
+
 
 class FreezableWay:
     """On a port of loopback; open with ``async with``."""
@@ -14,24 +16,15 @@ class FreezableWay:
         self._port = port
         self._open = asyncio.Event()
         self._open.set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
+        self._server = StreamServer(self._serve)
+        self.url = ""
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{await self._server.start()}"
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    @property
-    def url(self) -> str:
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        await self._server.stop()
 
     def freeze(self) -> None:
         self._open.clear()
@@ -40,10 +33,6 @@ class FreezableWay:
         self._open.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
         to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._port)
         try:
             await asyncio.gather(self._pump(reader, to_writer), self._pump(to_reader, writer))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
+from fakes.listening import StreamServer
 from fakes.sending import send
 
 if TYPE_CHECKING:
@@ -54,27 +55,23 @@ class Server:
 
     def __init__(self, answer: Any, *, tls: ssl.SSLContext | None = None) -> None:
         self.answer = answer
-        self._tls = tls
         self.requests: list[Request] = []
         self.port = 0
-        self._server: asyncio.Server | None = None
+        self._scheme = "https" if tls else "http"
+        self._server = StreamServer(self._serve, tls=tls)
 
     @property
     def url(self) -> str:
-        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}"
+        return f"{self._scheme}://127.0.0.1:{self.port}"
 
     def seen(self, path: str) -> list[Request]:
         return [request for request in self.requests if request.path == path]
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port, ssl=self._tls)
-        self.port = self._server.sockets[0].getsockname()[1]
+        self.port = await self._server.start(self.port)
 
     async def stop(self) -> None:
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()
-            self._server = None
+        await self._server.stop()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -95,10 +92,8 @@ class Server:
                 fields.append(("Content-Length", str(length)))
             lines = [f"HTTP/1.1 {reply.status} X", *(f"{name}: {value}" for name, value in fields), "", ""]
             await send(writer, "\r\n".join(lines).encode("latin-1") + reply.body)
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass  # the other side has gone, or the test is over
-        finally:
-            writer.close()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the other side has gone
 
 
 @asynccontextmanager

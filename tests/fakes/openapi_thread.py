@@ -37,18 +37,9 @@ class ThreadedServer:
 
     def close(self) -> None:
         self.stop()
-        asyncio.run_coroutine_threadsafe(_ended(), self._loop).result(DEADLINE)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(DEADLINE)
         self._loop.close()
-
-
-async def _ended() -> None:
-    """Answers that nobody waits for any more are given up."""
-    answers = asyncio.all_tasks() - {asyncio.current_task()}
-    for each in answers:
-        each.cancel()
-    await asyncio.gather(*answers, return_exceptions=True)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import aiohttp
 from aiohttp import web
 from yarl import URL
 
+from fakes.listening import WebServer
+
 HOP_BY_HOP = {"connection", "transfer-encoding", "keep-alive", "host", "content-length"}
 
 
@@ -71,11 +73,9 @@ async def proxying(target: str, prefix: str = "") -> AsyncIterator[PrefixProxy]:
 
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", handle)
-        runner = web.AppRunner(application, access_log=None)
-        await runner.setup()
+        server = WebServer(application)
+        proxy.url = f"http://127.0.0.1:{await server.start()}{prefix}"
         try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            proxy.url = f"http://127.0.0.1:{runner.addresses[0][1]}{prefix}"
             yield proxy
         finally:
-            await runner.cleanup()
+            await server.stop()

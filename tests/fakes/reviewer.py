@@ -14,6 +14,7 @@ from typing import Any, Final
 from aiohttp import web
 
 from deadline import DEADLINE
+from fakes.listening import WebServer
 from specmux_aggregator.model.backend import Backend, BackendName
 
 TOKEN: Final = "tokenreviews"
@@ -35,7 +36,7 @@ class FakeReviewer:
         self.delay: dict[str, float] = {}
         self.log: dict[str, list[dict[str, Any]]] = {TOKEN: [], ACCESS: []}
         self.port = 0
-        self._runner: web.AppRunner | None = None
+        self._server: WebServer | None = None
 
     @property
     def backend(self) -> Backend:
@@ -53,19 +54,13 @@ class FakeReviewer:
         application = web.Application()
         application.router.add_post(f"/apis/authentication.k8s.io/v1/{TOKEN}", self._token)
         application.router.add_post(f"/apis/authorization.k8s.io/v1/{ACCESS}", self._access)
-        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", self.port).start()
-        self.port = self._runner.addresses[0][1]
+        self._server = WebServer(application, shutdown_timeout=0.1)
+        self.port = await self._server.start(self.port)
 
     async def stop(self) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in left:  # reviews that sleep
-            task.cancel()
-        await asyncio.gather(*left, return_exceptions=True)
+        if self._server is not None:
+            await self._server.stop()
+            self._server = None
 
     async def _token(self, request: web.Request) -> web.Response:
         spec = await self._spec(request, TOKEN)

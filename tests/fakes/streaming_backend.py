@@ -14,6 +14,7 @@ from typing import Any
 import orjson
 
 from fakes.apiserver import document, hash_of
+from fakes.listening import StreamServer
 from fakes.sending import send
 
 DISCOVERY = re.compile(r"/version|/api(/[^/]+)?|/apis(/[^/]+(/[^/]+)?)?")
@@ -115,8 +116,8 @@ class StreamingBackend:
                 else:
                     self.requests.append(seen)
                     await self.script(seen)
-        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-            pass  # the end of the connection, or of the test: asyncio would log a cancelled handler
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass  # the end of the connection
         finally:
             writer.close()
             self.tasks.discard(task)
@@ -139,14 +140,9 @@ async def streaming(
 ) -> AsyncIterator[StreamingBackend]:
     # From Python 3.12 on aiohttp's tasks start at once: a burst of requests is one of connections, and what
     # does not fit into the backlog waits a second for its next SYN.
-    server = await asyncio.start_server(backend.serve, "127.0.0.1", 0, ssl=tls, limit=1 << 20, backlog=1024)
-    port = server.sockets[0].getsockname()[1]
-    backend.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{port}"
+    server = StreamServer(backend.serve, tls=tls, limit=1 << 20, backlog=1024)
+    backend.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{await server.start()}"
     try:
         yield backend
     finally:
-        server.close()
-        for task in tuple(backend.tasks):
-            task.cancel()
-        await asyncio.gather(*backend.tasks, return_exceptions=True)
-        await server.wait_closed()
+        await server.stop()

@@ -12,6 +12,7 @@ import pytest
 
 from deadline import DEADLINE
 from fakes.apiserver import FakeAPIServer, document, serving
+from fakes.listening import StreamServer
 from running.service import backend, service
 from specmux_aggregator.aggregation import first_look
 from specmux_aggregator.aggregation.backend_sets import BackendSets
@@ -49,13 +50,15 @@ LISTS = ("/openapi/v3", "/api", "/apis", "/schemas/index.json", "/schemas/catalo
 @asynccontextmanager
 async def silent() -> AsyncIterator[str]:
     """A server that takes connections and never says a word; its URL."""
-    held: list[asyncio.StreamWriter] = []
-    taken = await asyncio.start_server(lambda reader, writer: held.append(writer), "127.0.0.1", 0)
-    async with taken as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        for writer in held:
-            writer.transport.abort()
-        await asyncio.sleep(0)
+
+    async def listen(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    server = StreamServer(listen)
+    try:
+        yield f"http://127.0.0.1:{await server.start()}"
+    finally:
+        await server.stop()
 
 
 async def test_starting_is_not_being_empty_however_long_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ from blockbuster import blockbuster_ctx
 
 from fakes.asked_backend import POLLING, root_of
 from fakes.faulty_backend import FaultyBackend
+from fakes.listening import StreamServer
 from specmux_aggregator.config.settings import LimitSettings
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
@@ -207,12 +208,13 @@ def test_bad_tls_when_the_port_speaks_plain_http(ca_file: Path) -> None:
     async def complain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         writer.write(b"HTTP/1.0 400 Bad Request\r\n\r\nClient sent a TLS record to an HTTP server.\n")
-        writer.close()
 
     async def scenario() -> Any:
-        async with await asyncio.start_server(complain, "127.0.0.1", 0) as server:
-            host, port = server.sockets[0].getsockname()
-            return await root_of(backend_at(f"https://{host}:{port}", tls=ServerTLS(ca_file=ca_file)))
+        server = StreamServer(complain)
+        url = f"https://127.0.0.1:{await server.start()}"
+        answer = await root_of(backend_at(url, tls=ServerTLS(ca_file=ca_file)))
+        await server.stop()
+        return answer
 
     assert asyncio.run(scenario()) == Failure(Cause.BAD_TLS, "no TLS connection: wrong version number")
 

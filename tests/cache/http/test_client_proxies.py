@@ -14,6 +14,7 @@ import pytest
 import trustme
 
 from fakes.connect_proxy import ConnectProxy
+from fakes.listening import StreamServer
 from fakes.openapi_server import Reference, document
 from fakes.openapi_thread import serving_in_thread
 from running.event_loop import serving
@@ -131,17 +132,16 @@ class TalkingProxy:
     url = ""
 
     async def __aenter__(self) -> None:
-        self._server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
-        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        self._server = StreamServer(self._talk)
+        self.url = f"http://127.0.0.1:{await self._server.start()}"
 
     async def __aexit__(self) -> None:
-        self._server.close()
+        await self._server.stop()
 
     async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n\r\n")
         await writer.drain()
-        writer.close()
 
 
 @KINDS
