@@ -6,16 +6,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import orjson
 from aiohttp import web
 
 from specmux_aggregator.model.snapshot import Snapshot
+from specmux_converters.crd import build
 from specmux_converters.document import Document, canonical, content_hash
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.lazy.dataclasses import dataclass
 from specmux_converters.media_types import CBOR, PROTOBUF
+from specmux_converters.to_swagger2.conversion import convert_to_v2
 
 STALE: Final = "0123456789ABCDEF"
 SHOWN: Final = 4
@@ -37,14 +39,6 @@ class DemoResource:
     @property
     def group_version(self) -> GroupVersion:
         return GroupVersion(f"apis/{self.group}/{self.version}")
-
-    @property
-    def component(self) -> str:
-        return ".".join([*reversed(self.group.split(".")), self.version, self.kind])
-
-    @property
-    def gvk(self) -> dict[str, str]:
-        return {"group": self.group, "kind": self.kind, "version": self.version}
 
 
 PLANTS: Final = DemoResource(
@@ -74,34 +68,6 @@ STATIONS: Final = DemoResource(
 )  # fmt: skip
 
 
-def openapi_v3(resource: DemoResource) -> Document:
-    """The document of one resource, as an apiserver with OpenAPI v3 publishes it."""
-    reference = {"$ref": f"#/components/schemas/{resource.component}"}
-    return {
-        "openapi": "3.0.0",
-        **_head_and_paths(
-            resource,
-            parameter={"schema": {"type": "string", "uniqueItems": True}},
-            answer={"content": {"application/json": {"schema": reference}}},
-        ),
-        "components": {"schemas": {resource.component: _schema(resource)}},
-    }
-
-
-def swagger_2(resource: DemoResource) -> Document:
-    """The Swagger 2.0 document of one resource, as an apiserver without OpenAPI v3 publishes it."""
-    return {
-        "swagger": "2.0",
-        "produces": ["application/json"],
-        **_head_and_paths(
-            resource,
-            parameter={"type": "string", "uniqueItems": True},
-            answer={"schema": {"$ref": f"#/definitions/{resource.component}"}},
-        ),
-        "definitions": {resource.component: _schema(resource)},
-    }
-
-
 def definition(resource: DemoResource) -> Document:
     """The manifest of a CustomResourceDefinition, as somebody would apply it to an apiserver."""
     names = {
@@ -110,8 +76,18 @@ def definition(resource: DemoResource) -> Document:
         "kind": resource.kind,
         "shortNames": [resource.plural[:2]],
     }
-    schema = {"openAPIV3Schema": _structure(resource)}
-    version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
+    fields = {name: {"description": said, "type": "string"} for name, said in resource.properties.items()}
+    schema = {
+        "description": resource.description,
+        "type": "object",
+        "properties": {"spec": {"type": "object", "properties": fields}},
+    }
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+    }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -120,47 +96,14 @@ def definition(resource: DemoResource) -> Document:
     }
 
 
-def _head_and_paths(
-    resource: DemoResource, *, parameter: Mapping[str, Any], answer: Mapping[str, Any]
-) -> dict[str, Any]:
-    """``parameter``: how the dialect types it; ``answer``: how it names the schema."""
-    namespaced = f"/{resource.group_version}/namespaces/{{namespace}}/{resource.plural}"
-    actions = {namespaced: ("list", ("namespace",)), f"{namespaced}/{{name}}": ("get", ("name", "namespace"))}
-    return {
-        "info": {"title": "specmux demo", "version": "1"},
-        "paths": {
-            path: {
-                "parameters": [{"name": name, "in": "path", "required": True, **parameter} for name in names],
-                "get": {
-                    "description": f"{action} {resource.plural}",
-                    "operationId": f"{action}{resource.version.title()}{resource.kind}",
-                    "responses": {"200": {"description": "OK", **answer}},
-                    "x-kubernetes-action": action,
-                    "x-kubernetes-group-version-kind": resource.gvk,
-                },
-            }
-            for path, (action, names) in actions.items()
-        },
-    }
+def openapi_v3(resource: DemoResource) -> Document:
+    """The document of one resource, as an apiserver with OpenAPI v3 publishes it."""
+    return build([definition(resource)]).documents[resource.group_version]
 
 
-def _schema(resource: DemoResource) -> dict[str, Any]:
-    return {**_structure(resource), "x-kubernetes-group-version-kind": [resource.gvk]}
-
-
-def _structure(resource: DemoResource) -> dict[str, Any]:
-    text = {"type": "string"}
-    fields = {name: {"description": said, **text} for name, said in resource.properties.items()}
-    return {
-        "description": resource.description,
-        "type": "object",
-        "properties": {
-            "apiVersion": text,
-            "kind": text,
-            "metadata": {"type": "object"},
-            "spec": {"type": "object", "properties": fields},
-        },
-    }
+def swagger_2(resource: DemoResource) -> Document:
+    """The Swagger 2.0 document of one resource, as an apiserver without OpenAPI v3 publishes it."""
+    return convert_to_v2(openapi_v3(resource)).document
 
 
 def v3_application(documents: Mapping[str, Document]) -> web.Application:
