@@ -4,23 +4,18 @@
 Depends on values and declarations only, not on the rest of the package.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from specmux_converters.lazy import lazy_names
 from specmux_converters.unions import DeclaredUnions, Member, Union, UnionForm
-from specmux_tools.unions.seed import read_unions, union_text, unions_of
-
-if TYPE_CHECKING:  # imported by __getattr__ on demand: explaining a kind needs the reader alone
-    from specmux_tools.unions.seed import (
-        Fault,
-        UnionConflict,
-        normalize,
-        normalize_apply,
-        normalize_update,
-        validate,
-    )
+from specmux_tools.unions.seed import (
+    Fault,
+    UnionConflict,
+    normalize,
+    normalize_apply,
+    normalize_update,
+    read_unions,
+    union_text,
+    unions_of,
+    validate,
+)
 
 __all__ = [
     "DeclaredUnions",
@@ -37,9 +32,3 @@ __all__ = [
     "unions_of",
     "validate",
 ]
-
-_MODULES = {
-    "seed": "Fault UnionConflict normalize normalize_apply normalize_update validate",
-}
-
-__getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -205,13 +205,8 @@ def map_maker(runs: list[tuple[Run, Run, bool]]) -> Run:
         entries = []
         for key, value, is_optional in runs:
             name, found = key(frame), value(frame)
-            if is_optional:
-                if type(found) is not Optional:
-                    fault = "cannot initialize optional entry '{}' from non-optional value {}"
-                    raise CelError(fault.format(name, found))
-                if found.value is MISSING:
-                    continue
-                found = found.value
+            if is_optional and (found := _open_entry(name, found)) is MISSING:
+                continue
             entries.append((name, found))
         frame.pay(30)
         return LiteralMap(entries)
@@ -224,20 +219,20 @@ def message_maker(make: Callable[[dict[str, Any]], Any], runs: list[tuple[str, R
         values: dict[str, Any] = {}
         for name, value, is_optional in runs:
             found = value(frame)
-            if is_optional:
-                if type(found) is not Optional:
-                    fault = f"cannot initialize optional entry '{name}' from non-optional value {found}"
-                    raise CelError(fault)
-                if found.value is MISSING:
-                    values.pop(name, None)
-                    continue
-                found = found.value
             values.pop(name, None)
-            values[name] = found
+            if not is_optional or (found := _open_entry(name, found)) is not MISSING:
+                values[name] = found
         frame.pay(40)
         return make(values)
 
     return run
+
+
+def _open_entry(name: Any, found: Any) -> Any:
+    """MISSING for an optional without a value."""
+    if type(found) is not Optional:
+        raise CelError(f"cannot initialize optional entry '{name}' from non-optional value {found}")
+    return found.value
 
 
 def drop_absent(items: tuple[Any, ...], optional: frozenset[int]) -> tuple[Any, ...]:
