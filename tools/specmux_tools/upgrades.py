@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -37,21 +37,6 @@ class UpgradeOutcome(StrEnum):
     NOT_CHECKED = "not-checked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpgradeSides:
-    """The documents that serve objects now, and those of the target."""
-
-    old: Validator
-    new: Validator
-    places: tuple[Place, ...] = ()
-    """Places at which the two differ."""
-    old_resources: frozenset[tuple[str, str]] = frozenset()
-    new_resources: frozenset[tuple[str, str]] = frozenset()
-    new_kinds: tuple[GroupVersionKind, ...] = ()
-    definitions: Mapping[str, Document] = field(default_factory=dict)
-    """CustomResourceDefinitions of the target, by name."""
-
-
 @dataclass(frozen=True, slots=True)
 class UpgradeVerdict:
     outcome: UpgradeOutcome
@@ -59,14 +44,23 @@ class UpgradeVerdict:
     """The target's report, reduced to violations that the upgrade introduces."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeJudge:
-    def __init__(self, sides: UpgradeSides) -> None:
-        self._sides = sides
-        self._changes = by_kind(sides.places)
+    """The documents that serve objects now, and those of the target."""
+
+    old: Validator
+    new: Validator
+    changes: Mapping[GroupVersionKind, list[Place]]
+    """Changes that concern objects, by kind."""
+    old_resources: frozenset[tuple[str, str]]
+    new_resources: frozenset[tuple[str, str]]
+    new_kinds: tuple[GroupVersionKind, ...]
+    definitions: Mapping[str, Document]
+    """CustomResourceDefinitions of the target, by name."""
 
     def verdict(self, body: Body) -> UpgradeVerdict:
-        was = self._sides.old.judge(body, Operation())
-        now = self._sides.new.judge(body, Operation())
+        was = self.old.judge(body, Operation())
+        now = self.new.judge(body, Operation())
         if now.kind is None:
             return unread(now)
         found = list(self._find_violations(body, was, now))
@@ -99,7 +93,7 @@ class UpgradeJudge:
 
     def _report_removed_kind(self, kind: GroupVersionKind, *, is_known: bool) -> Violation:
         version = kind.api_version
-        place = place_of(kind, self._sides.new_kinds)
+        place = place_of(kind, self.new_kinds)
         if not is_known and (version, kind.kind) not in REMOVED:
             text = f"{version} {kind.kind} is described neither now nor then: give its definition"
             return Violation(Severity.NOTE, Check.NOT_CHECKED, ("kind",), text)
@@ -108,15 +102,15 @@ class UpgradeJudge:
         return Violation(Severity.ERROR, Check.DECODING, ("apiVersion",), said)
 
     def _find_differences(self, value: Any, kind: GroupVersionKind) -> Iterator[Violation]:
-        yield from find_changes(value, self._changes.get(kind, ()))
+        yield from find_changes(value, self.changes.get(kind, ()))
         if kind.group == "rbac.authorization.k8s.io" and kind.kind in ("ClusterRole", "Role"):
-            yield from find_gone_resources(value, self._sides.old_resources, self._sides.new_resources)
+            yield from find_gone_resources(value, self.old_resources, self.new_resources)
         if kind == DEFINITION:
             yield from self._of_definition(value)
 
     def _of_definition(self, value: Mapping[str, Any]) -> Iterator[Violation]:
         """Yields what an apiserver says when the target's definition replaces this one."""
-        replacement = self._sides.definitions.get(str(within(value, "metadata").get("name")))
+        replacement = self.definitions.get(str(within(value, "metadata").get("name")))
         if replacement is None or replacement.get("spec") == value.get("spec"):
             return
         for each in definition_faults(replacement, old=value):

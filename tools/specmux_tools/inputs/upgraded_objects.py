@@ -35,8 +35,8 @@ from specmux_tools.sources.options import GIT
 from specmux_tools.upgrades import (
     UpgradeJudge,
     UpgradeOutcome,
-    UpgradeSides,
     UpgradeVerdict,
+    by_kind,
     resources_of,
 )
 from specmux_tools.validation import Check, Directive, Severity, ValidationReport, Violation
@@ -99,24 +99,22 @@ def judge_upgrade(
         named = {join_group_version(*each) for item in inputs for each in group_versions_in(item.part)}
         old, new = _only(old, named), _only(new, named)
     judge = UpgradeJudge(
-        UpgradeSides(
-            old=validator_of(origin, before, source, own),
-            new=validator_of(target, after, source, own, release=release),
-            places=compare(old, new).places,
-            old_resources=resources_of(before.served),
-            new_resources=resources_of(after.served),
-            new_kinds=tuple(
-                GroupVersionKind(*group, resource.kind)
-                for name, each in after.served.group_versions.items()
-                if (group := split(name)) is not None
-                for resource in each.resources.values()
-            ),
-            definitions={
-                str(within(each.document, "metadata").get("name")): each.document
-                for each in after.sources
-                if each.is_manifest
-            },
-        )
+        old=validator_of(origin, before, source, own),
+        new=validator_of(target, after, source, own, release=release),
+        changes=by_kind(compare(old, new).places),
+        old_resources=resources_of(before.served),
+        new_resources=resources_of(after.served),
+        new_kinds=tuple(
+            GroupVersionKind(*group, resource.kind)
+            for name, each in after.served.group_versions.items()
+            if (group := split(name)) is not None
+            for resource in each.resources.values()
+        ),
+        definitions={
+            str(within(each.document, "metadata").get("name")): each.document
+            for each in after.sources
+            if each.is_manifest
+        },
     )
     judged = [each for item in inputs for each in _of_input(item, judge)]
     if live:
