@@ -15,7 +15,6 @@ from specmux_aggregator.exits import FOUND, NOT_CHECKED, UNREADABLE, fail_on_opt
 from specmux_converters.counted_nouns import counted
 from specmux_converters.errors import cut
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.lazy.dataclasses import dataclass
 from specmux_tools.command_line.report_output import write_report
 from specmux_tools.document_checks.findings import (
     RULES,
@@ -28,21 +27,10 @@ from specmux_tools.document_checks.findings import (
 from specmux_tools.reports import FORMS, Case, FindingReport, Level, ReportFinding, Suite, Where
 from specmux_tools.sources import SourceOptions, group_versions_option, source_options
 from specmux_tools.sources.open_source import SourceWord, inputs_of
-from specmux_tools.sources.options import bundle_options
 from specmux_tools.sources.source import UnreadSource
 
 NAMED_MAX: Final = 10
 """Findings per document, level and rule that the text lists."""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
-    """Options of a check."""
-
-    jobs: int
-    release: str | None
-    allow_unchecked: bool
-    no_cache: bool
 
 
 @click.command(
@@ -69,14 +57,16 @@ class CheckOptions:
 @click.option("--allow-unchecked", is_flag=True, help="Report documents that cannot be checked as warnings.")
 @click.option("--no-cache", is_flag=True, help="Ignore cached findings.")
 @format_option(*FORMS)
-@bundle_options("options", CheckOptions)
 @source_options
 def check(
     paths: tuple[str, ...],
     output: str,
     fail_on: str,
     group_versions: tuple[str, ...],
-    options: CheckOptions,
+    jobs: int,
+    release: str | None,
+    allow_unchecked: bool,
+    no_cache: bool,
     source: SourceOptions,
 ) -> None:
     """Check OpenAPI documents and CustomResourceDefinitions for errors.
@@ -92,17 +82,17 @@ def check(
     """
     if group_versions and (paths or source.is_local):
         raise click.UsageError("--group-version is for servers; of files, name those to check")
-    source = source.or_release(options.release)
+    source = source.or_release(release)
     with report_errors():
         unread: list[UnreadSource] = []
         with progress("reading"):
             wanted = [*map(GroupVersion, group_versions)]
             files = inputs_of(paths, source, group_versions=wanted, unread=unread)
-        subjects = [Subject(each.name, each.read(), each.group_version, options.release) for each in files]
+        subjects = [Subject(each.name, each.read(), each.group_version, release) for each in files]
         with progress(f"checking {counted(len(subjects), 'document')}"):
-            checked = _check_subjects(subjects, source, jobs=options.jobs, is_kept=not options.no_cache)
+            checked = _check_subjects(subjects, source, jobs=jobs, is_kept=not no_cache)
         checked += [unread_document(each.where, each.reason) for each in unread]
-        if options.allow_unchecked:
+        if allow_unchecked:
             checked = [each.with_unchecked_allowed() for each in checked]
 
         report = report_of(checked)
