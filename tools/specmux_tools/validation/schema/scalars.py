@@ -10,19 +10,21 @@ import re
 from calendar import monthrange
 from typing import Final
 
+from specmux_converters.go.text import INT64_MAX
 from specmux_converters.lazy.patterns import pattern
 
 QUANTITY_FORMAT: Final = (
     "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 )
-_QUANTITY: Final = pattern(r"[+-]?[0-9]*+(?:\.[0-9]*+)?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
+_QUANTITY: Final = pattern(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
 _CONTROL: Final = pattern("[\x00-\x1f]")
-_DIGIT: Final = pattern("[0-9]")
 _LEAST_EXPONENT: Final = -9
-_SUFFIXES: Final = frozenset(
-    ("", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
-)
-_EXPONENT: Final = pattern(r"[eE][-+]?[0-9]+")
+_DECIMAL: Final = {
+    suffix: 3 * (index - 3) for index, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"))
+}
+_BINARY: Final = {suffix: 10 * index for index, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
+_PEBI: Final = _BINARY["Pi"]
+_EXPONENT: Final = pattern("[eE]([-+]?)([0-9]+)")
 
 _LEAP_YEAR: Final = 2000
 """Stands for the year 0, a leap year that Python lacks."""
@@ -61,32 +63,35 @@ _BASE64: Final = pattern(rb"[A-Za-z0-9+/]*")
 _GOOD_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 
 
+class BadQuantity(Exception):
+    """In Go's words."""
+
+
+def split_quantity(text: str) -> tuple[str, str, str, int, int]:
+    """Sign, digits before and behind the point, and base and exponent of the suffix. Raises BadQuantity."""
+    match = _QUANTITY.fullmatch(text)
+    if not text or match is None:
+        raise BadQuantity(QUANTITY_FORMAT)
+    suffix = match[4]
+    base, exponent = (2, _BINARY[suffix]) if suffix in _BINARY else (10, _DECIMAL.get(suffix))
+    if exponent is None:
+        written = _EXPONENT.fullmatch(suffix)
+        # int() rejects thousands of digits; beyond 64 bits the value does not matter.
+        exponent = int(f"{written[1]}0{written[2].lstrip('0')[:20]}") if written else INT64_MAX + 1
+        if not -INT64_MAX - 1 <= exponent <= INT64_MAX:
+            raise BadQuantity("unable to parse quantity's suffix")
+    return match[1], match[2], match[3] or "", base, exponent
+
+
 def quantity_fault(text: str) -> str | None:
     # Quantity parses the raw JSON text, in which a control character is an escape sequence.
-    text = text if _CONTROL.search(text) else text.strip()
-    if not text:
-        return QUANTITY_FORMAT
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        return QUANTITY_FORMAT
-    suffix = match[1]
-    exponent = _exponent(suffix)
-    if suffix not in _SUFFIXES and not (_EXPONENT.fullmatch(suffix) and -(2**63) <= exponent < 2**63):
-        return "unable to parse quantity's suffix"
+    try:
+        _, whole, fraction, base, exponent = split_quantity(text if _CONTROL.search(text) else text.strip())
+    except BadQuantity as bad:
+        return str(bad)
     # Without digits the value is zero, except for suffixes that bypass Go's fast path.
-    has_digits = bool(_DIGIT.search(text, 0, len(text) - len(suffix)))
-    if not has_digits and (suffix in ("Pi", "Ei") or exponent < _LEAST_EXPONENT):
-        return "unable to parse numeric part of quantity"
-    return None
-
-
-def _exponent(suffix: str) -> int:
-    if not _EXPONENT.fullmatch(suffix):
-        return 0
-    digits = suffix.lstrip("eE+-").lstrip("0")
-    # int() rejects thousands of digits; beyond 64 bits the value does not matter.
-    exponent = int(digits[:20] or 0)
-    return -exponent if suffix[1] == "-" else exponent
+    is_slow = exponent >= _PEBI if base == 2 else exponent < _LEAST_EXPONENT
+    return "unable to parse numeric part of quantity" if is_slow and not (whole or fraction) else None
 
 
 def time_fault(text: str, layout: str = RFC3339) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from typing import Any, Final
 
 from specmux_converters.lazy.dataclasses import dataclass
@@ -14,21 +13,13 @@ from specmux_tools.validation.rules.cel.values.values import (
     INT_MIN,
     CelError,
     Opaque,
-    bounded_int,
     no_such_overload,
     takes,
 )
-from specmux_tools.validation.schema.scalars import QUANTITY_FORMAT
+from specmux_tools.validation.schema.scalars import BadQuantity, split_quantity
 
 QUANTITY: Final = struct("kubernetes.Quantity")
 
-_TEXT: Final = re.compile(r"([+-]?)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII)
-_EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)", re.ASCII)
-_DECIMAL: Final = {
-    suffix: 3 * (index - 3) for index, suffix in enumerate(("n", "u", "m", "", "k", "M", "G", "T", "P", "E"))
-}
-_BINARY: Final = {suffix: 10 * index for index, suffix in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
-_SUFFIX: Final = "unable to parse quantity's suffix"
 _NUMBER: Final = "unable to parse numeric part of quantity"
 _NANO: Final = -9
 _MOST_DIGITS: Final = 18
@@ -55,35 +46,19 @@ class QuantityValue(Opaque):
 
 def read_quantity(text: str) -> QuantityValue:
     """Raises CelError, in Go's words."""
-    if text == "0":
-        return QuantityValue(0, 0, True)
-    match = _TEXT.fullmatch(text)
-    if not text or match is None:
-        raise CelError(QUANTITY_FORMAT)
-    sign, whole, fraction, suffix = match.groups()
-    whole, fraction = whole.lstrip("0"), fraction or ""
-    if len(whole) + len(fraction) > _MOST_SCALE:
+    try:
+        sign, whole, fraction, base, exponent = split_quantity(text)
+    except BadQuantity as bad:
+        raise CelError(str(bad)) from bad
+    digits = whole.lstrip("0")
+    if len(digits) + len(fraction) > _MOST_SCALE:
         raise CelError(_NUMBER)
-    base, exponent = _suffix(suffix)
-    small = _small(sign == "-", whole, fraction, base, exponent)
+    small = _small(sign == "-", digits, fraction, base, exponent)
     if small is not None:
         return small
-    if not match[2] and not fraction:
+    if not whole and not fraction:
         raise CelError(_NUMBER)
-    return _large(sign == "-", int(whole + fraction or 0), len(fraction), base, exponent)
-
-
-def _suffix(suffix: str) -> tuple[int, int]:
-    """Base and exponent."""
-    if suffix in _DECIMAL:
-        return 10, _DECIMAL[suffix]
-    if suffix in _BINARY:
-        return 2, _BINARY[suffix]
-    match = _EXPONENT.fullmatch(suffix)
-    exponent = bounded_int(match[1].lstrip("+-")) if match is not None else None
-    if match is None or exponent is None or exponent > INT_MAX:
-        raise CelError(_SUFFIX)
-    return 10, -exponent if match[1][0] == "-" else exponent
+    return _large(sign == "-", int(digits + fraction or 0), len(fraction), base, exponent)
 
 
 def _small(is_negative: bool, whole: str, fraction: str, base: int, exponent: int) -> QuantityValue | None:
