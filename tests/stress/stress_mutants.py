@@ -46,6 +46,8 @@ ROOT: Final = Path(__file__).parents[2]
 SOURCES: Final = ("aggregator", "cache", "converters", "tools", "tests")
 WANTED: Final = 0.85
 FLAGS: Final = ("-q", "-p", "no:cacheprovider", "-W", "ignore:Module already imported")
+NOT_PUT_IN: Final = 77
+"""What the process of a mutant exits with that changed no function."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,10 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def put_in(mutant: Mutant) -> None:
-    """Give the functions of its module the mutant's code, now and when it is imported again."""
+    """Give the functions of its module the mutant's code, now and when it is imported again.
+
+    Raises LookupError if the module is imported and none of its functions changed.
+    """
     sys.meta_path.insert(0, _Finder(mutant))
     codes: dict[tuple[str, int], CodeType] = {}
     left = [mutant.code()]
@@ -246,11 +251,16 @@ def put_in(mutant: Mutant) -> None:
         code = left.pop()
         codes[code.co_qualname, code.co_firstlineno] = code
         left += [each for each in code.co_consts if isinstance(each, CodeType)]
+    changed = False
+    gc.unfreeze()  # conftest freezes what collection made, and get_objects leaves that out
     for each in gc.get_objects():
         if isinstance(each, FunctionType) and each.__code__.co_filename == str(mutant.path):
             new = codes.get((each.__code__.co_qualname, each.__code__.co_firstlineno), each.__code__)
             if new.co_freevars == each.__code__.co_freevars:
+                changed |= new != each.__code__
                 each.__code__ = new
+    if not changed and mutant.module in sys.modules:
+        raise LookupError(mutant.place)
 
 
 @dataclass(frozen=True)
@@ -323,9 +333,14 @@ def is_noticed(mutant: Mutant, reaches: list[Reach]) -> bool:
         try:
             put_in(mutant)
             code = _run([each.test for each in chosen]) if chosen else 0
+        except LookupError:
+            code = NOT_PUT_IN
         finally:
             os._exit(code)
-    return _end(child) != 0
+    status = _end(child)
+    if os.waitstatus_to_exitcode(status) == NOT_PUT_IN:
+        sys.exit(f"{mutant.place} {mutant.words}: no function of the module changed")
+    return status != 0
 
 
 def _end(child: int) -> int:
