@@ -102,6 +102,17 @@ NATIVE = tuple(sorted(path.parents[2].name for path in DATA.glob("k8s-pairs/*/v3
 """The releases in native documents."""
 
 
+def native_files() -> list[Any]:
+    """``files`` of native documents. Those of releases between the first and the last are long."""
+    between = tuple(f"{release}/" for release in NATIVE[1:-1])
+    return [
+        pytest.param(*case.values, marks=[*case.marks, pytest.mark.long], id=case.id)
+        if str(case.id).startswith(between)
+        else case
+        for case in files(DATA / "k8s-pairs", "*/v3/**/*.json*")
+    ]
+
+
 IN_BOTH_OR_BUILT_IN = PAIRS if PAIRS != ("none",) else NATIVE[-4:]
 """For tests that need documents alone: in a clone the built-in ones of as many releases."""
 

@@ -6,6 +6,7 @@ documents hold it: what was validated before is left out, or stands in as an emp
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ def swaggers() -> Iterator[Any]:
 def is_swagger(path: Path) -> bool:
     if path.name in ("openapi.yaml", "PAIRS.json"):
         return False
-    start = read(path)[:100_000]
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file:
+        start = file.read(100_000)
     # Kubernetes writes "swagger" last.
     return path.name.startswith("swagger.") or b"swagger" in start or start.startswith(b"\n\x032.0")
 

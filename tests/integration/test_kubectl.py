@@ -338,7 +338,11 @@ def test_bad_field_is_refused_when_only_the_client_can_validate(
 
 
 @needs(PUBLISHED)
-@pytest.mark.parametrize("program", OLD, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "program",
+    [*OLD[:1], *(pytest.param(path, marks=pytest.mark.long) for path in OLD[1:])],
+    ids=lambda path: path.name,
+)
 def test_the_merged_document_is_explained_as_kubernetes_own(tmp_path: Path, program: Path) -> None:
     """kubectl up to 1.28 loads /openapi/v2 before it explains anything."""
     release = DATA / "k8s-pairs" / "1.35"

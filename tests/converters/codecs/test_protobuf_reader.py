@@ -11,18 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from converters.codecs import go_reference
-from shared_data import DATA, GOLDEN, files, load, read
+from shared_data import GOLDEN, files, load, native_files, read
 from specmux_converters.codecs import protobuf_v2, protobuf_v3
 from specmux_converters.document import Limits
 from specmux_converters.errors import ConverterError, InvalidDocument, LimitExceeded, Unrepresentable
 
 LIMITS = Limits()
 ZEROS = (False, 0, 0.0, "")
-RELEASES = [
-    pytest.param(path, marks=pytest.mark.shared, id=str(path.relative_to(DATA)))
-    for path in sorted((DATA / "k8s-pairs").glob("*/v3/**/*.json*"))
-]
-
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.0.0",
     "info": {"title": "t", "version": ""},
@@ -84,7 +79,7 @@ def differences(before: Any, after: Any, pointer: str = "") -> Iterator[str]:
         yield f"{pointer}: {before!r} is now {after!r}"
 
 
-@pytest.mark.parametrize("path", RELEASES or files(DATA / "k8s-pairs"))
+@pytest.mark.parametrize("path", native_files())
 def test_a_real_document_comes_back_when_it_was_written(path: Path) -> None:
     document = load(path)
     data = protobuf_v3.encode(document)

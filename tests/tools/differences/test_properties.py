@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import shared_data
 from data.compared import compared_documents, document, inlined, of_documents, reversed_members, told
 from sampling import examples
-from shared_data import DATA, files
+from shared_data import DATA, files, native_files
 from specmux_converters.errors import ConverterError
 from specmux_converters.recognise import DocumentKind, recognise
 from specmux_tools.differences import ServedSide, add_document, add_manifests, compare
@@ -139,7 +139,7 @@ def test_every_form_of_a_report_is_the_same_bytes_each_time(old: Any, new: Any) 
 
 
 REAL = [
-    *files(DATA / "k8s-pairs", "**/v3/**/*.json*"),
+    *native_files(),
     *files(DATA / "k8s-v3-only"),
     *files(DATA / "k8s-v3-nongv"),
 ]
