@@ -184,9 +184,10 @@ def test_http_1_0_needs_leave_too(reviewer: Reviewing, tier: str) -> None:
 @on_both_tiers
 def test_revoked_token_is_refused_after_the_cache_time(reviewer: Reviewing, tier: str) -> None:
     with guarded(reviewer.fake, tier, cache_seconds=2.0) as started:
+        before = time.monotonic()
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
         del reviewer.fake.users["alice-token"]
-        assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
+        assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ") or time.monotonic() > before + 2.0
         time.sleep(2.1)
         refused(started.ask(ALICE), 401, "Unauthorized")
 
@@ -222,9 +223,10 @@ def test_without_a_cache_every_request_is_reviewed(reviewer: Reviewing) -> None:
 
 def test_refusals_are_remembered_and_expire(reviewer: Reviewing) -> None:
     with guarded(reviewer.fake, cache_seconds=2.0) as started:
+        before = time.monotonic()
         for _ in range(3):
             started.ask("Authorization: Bearer later")
-        assert reviewer.fake.count(TOKEN, token="later") == 1
+        assert reviewer.fake.count(TOKEN, token="later") == 1 or time.monotonic() > before + 2.0
         reviewer.fake.know("later", "late")
         time.sleep(2.1)
         assert started.ask("Authorization: Bearer later").startswith(b"HTTP/1.1 200 ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from aiohttp import web
 
 from aggregator.kubernetes.followed import QUICK, following, named, put, run
+from deadline import DEADLINE
 from fakes.cluster import API_SERVICES, CRDS, FakeCluster
 from specmux_aggregator.kubernetes.watch import WatchPhase
 from specmux_aggregator.model.failure import Cause
@@ -67,10 +69,11 @@ def test_refused_resource_is_asked_for_more_and_more_seldom_up_to_each_minute() 
     async def scenario(cluster: FakeCluster) -> None:
         cluster.forbidden.add(CRDS)
         timing = replace(QUICK, backoff_min=0.1, ask_again=0.5)
+        began = time.monotonic()
         async with following(cluster, timing=timing) as followed:
-            await asyncio.sleep(2.0)
+            await followed.until(lambda: followed.lists() == 10)
             # After 0.1, 0.2, 0.4, 0.5, 0.5 ... seconds, each shortened at random by up to a half.
-            assert 5 <= followed.lists() <= 10
+            assert time.monotonic() - began > 1.8
 
     run(scenario)
 
@@ -97,14 +100,13 @@ def test_refusal_of_what_was_shown_is_a_failure_until_it_has_lasted(refusals: st
 
     async def scenario(cluster: FakeCluster) -> None:
         put(cluster, "a")
-        async with following(cluster, timing=replace(QUICK, refused_for=1.0)) as followed:
+        async with following(cluster, timing=replace(QUICK, refused_for=DEADLINE)) as followed:
             await cluster.until_watched(CRDS)
             getattr(cluster, refusals).add(CRDS)
             cluster.cut_watches()
             await followed.until(lambda: followed.watch.state.phase is WatchPhase.FAILING)
-            await asyncio.sleep(0.4)
+            await followed.until(lambda: followed.lists() >= 4)  # it is asked again soon
             assert followed.watch.state.phase is WatchPhase.FAILING
-            assert followed.lists() >= 4, "it is asked again soon"
             getattr(cluster, refusals).clear()
             await followed.until(lambda: followed.watch.state.phase is WatchPhase.SYNCED)
             assert followed.names == ["a"]

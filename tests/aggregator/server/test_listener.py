@@ -128,11 +128,20 @@ def test_head_that_drips_is_cut_off(tier: str) -> None:
 
 @on_every_tier
 def test_idle_connection_outlives_the_header_timeout_and_ends_with_the_keepalive_timeout(tier: str) -> None:
-    with running(tier, header_timeout=0.1, keepalive_timeout=1.0) as started, started.connect() as client:
+    patience = 600.0
+    limits = {"header_timeout": 0.1, "keepalive_timeout": patience}
+    with running(tier, **limits) as started, started.connect() as client:
+
+        def sweep(now: float) -> None:
+            started.loop.call_soon_threadsafe(started.server._connections.sweep, now)
+
         for _ in range(4):  # each answer starts the time anew, in every tier
+            asked = time.monotonic()
             client.sendall(request())
             assert read_answer(client)
-            time.sleep(0.5)
+            time.sleep(0.2)
+            sweep(asked + patience)
+        sweep(time.monotonic() + patience)
         assert read_all(client) == b""
         assert started.counts.header_timeouts == 0
 
@@ -370,6 +379,7 @@ def test_tls_serves_and_takes_up_a_new_certificate_between_handshakes(
     tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "CERTIFICATE_INTERVAL", 0.05)
+    monkeypatch.setattr(server, "SWEEP_MAX", 0.25)
     authority = trustme.CA()
     certificate(authority, tmp_path)
     trust = ssl.create_default_context()
@@ -387,7 +397,7 @@ def test_tls_serves_and_takes_up_a_new_certificate_between_handshakes(
             assert found is not None
             return str(found["serialNumber"])
 
-    with running(tier, header_timeout=1.0, **files) as started:
+    with running(tier, **files) as started:
         first = serial()
         with connect() as held:
             (tmp_path / "tls.key").write_text("-----BEGIN PRIVATE KEY-----\nhalf")
