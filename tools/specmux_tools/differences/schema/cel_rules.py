@@ -32,8 +32,6 @@ _KEYWORD: Final = "x-kubernetes-validations"
 class CELRule:
     text: str
     message: str
-    takes_optional: bool
-    """``optionalOldSelf``: the rule also runs at creation."""
     root: Expression | None
     """None for a text that does not parse."""
     meaning: Any
@@ -84,9 +82,10 @@ def _rules(schema: Mapping[str, Any]) -> dict[tuple[Any, bool], CELRule]:
     found = {}
     for entry in objects(schema.get(_KEYWORD)):
         if isinstance(entry.get("rule"), str):
-            said, optional = entry["rule"].strip(), entry.get("optionalOldSelf") is True
-            rule = CELRule(said, text(entry.get("message")), optional, *_parse(said))
-            found[rule.meaning, optional] = rule
+            said = entry["rule"].strip()
+            rule = CELRule(said, text(entry.get("message")), *_parse(said))
+            # With optionalOldSelf a rule runs when an object is created, too.
+            found[rule.meaning, entry.get("optionalOldSelf") is True] = rule
     return found
 
 
