@@ -19,7 +19,7 @@ from specmux_converters.group_versions import GroupVersion
 from specmux_converters.resources import GroupVersionKind
 from specmux_tools.kinds import DocumentSet
 from specmux_tools.validation import Validator
-from specmux_tools.validation.definitions.faults import definition_faults
+from specmux_tools.validation.definitions.faults import definition_faults, metadata_faults
 from specmux_tools.validation.report import Check, Severity
 
 RECORDED = Path(__file__).parent / "recorded" / "definitions.jsonl.gz"
@@ -335,3 +335,22 @@ def test_a_validator_knows_the_stored_definition() -> None:
     loose = of_schema(**item_list())
     assert not kinds.validate(orjson.dumps(loose)).is_valid
     assert kinds.validate(orjson.dumps(loose), old=loose).is_valid
+
+
+@pytest.mark.parametrize(
+    ("approval", "is_one"),
+    [
+        ("https://github.com/kubernetes/enhancements/pull/1111", True),
+        ("unapproved, an experiment", True),
+        ("https://", False),
+        ("pull/1111", False),
+        ("https://git hub.com/pull/1111", False),
+        ("https://github.com:x/pull/1111", False),
+    ],
+)
+def test_an_approval_is_what_gos_parser_takes_for_a_url(approval: str, is_one: bool) -> None:
+    """Groups of Kubernetes need one (apihelpers.GetAPIApprovalState, which asks url.Parse)."""
+    metadata = {"name": "as.x.k8s.io", "annotations": {"api-approved.kubernetes.io": approval}}
+    spec = {"group": "x.k8s.io", "names": {"plural": "as"}}
+    found = [each.text for each in metadata_faults({"metadata": metadata}, spec)]
+    assert any("must have approval annotation" in each for each in found) is not is_one

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from specmux_converters.go.text import quote_text
 from specmux_converters.json_values import array, mapping, text, within
@@ -37,6 +36,7 @@ from specmux_tools.validation.metadata.names import (
     without_trailing_dash,
 )
 from specmux_tools.validation.report import Path
+from specmux_tools.validation.schema.urls import BadUrl, read_url
 
 _SCOPES: Final = ("Cluster", "Namespaced")
 _PROTECTED: Final = ("k8s.io", "kubernetes.io")
@@ -96,10 +96,10 @@ def _approval_state(metadata: Mapping[str, Any]) -> str:
 
 def _is_url(text: str) -> bool:
     try:
-        parts = urlsplit(text)
-    except ValueError:
+        url = read_url(text)
+    except BadUrl:
         return False
-    return bool(parts.scheme and parts.netloc)
+    return bool(url.scheme and url.host)
 
 
 def spec_name_faults(spec: Mapping[str, Any]) -> Iterator[DefinitionFault]:
