@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import gzip
 import tracemalloc
-import zlib
 
 import pytest
 from hypothesis import given
@@ -45,9 +44,7 @@ def test_what_follows_the_stream_is_refused() -> None:
 
 @pytest.mark.parametrize("coding", PACKED)
 def test_bomb_costs_no_more_than_the_bound(coding: Coding) -> None:
-    compressor = zlib.compressobj(9, zlib.DEFLATED, 31)
-    bomb = b"".join(compressor.compress(bytes(MIB)) for _ in range(200)) + compressor.flush()
-    packed = bomb if coding is Coding.GZIP else encode_body(bytes(200 * MIB), coding)
+    packed = encode_body(bytes(64 * MIB), coding)
     tracemalloc.start()
     try:
         with pytest.raises(TooLarge):
