@@ -14,16 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shared_data
-from converters.record_release_documents import DATA, MODULE, published
+from converters.record_release_documents import DATA, MODULE, PublishedRelease, pack_documents, published
 from specmux_aggregator.built_in_releases import built_in_releases
 from specmux_converters.group_versions import GroupVersion, split
-from specmux_converters.release_documents import (
-    PublishedRelease,
-    ReleaseDocuments,
-    add_enums,
-    facts_of,
-    pack_documents,
-)
+from specmux_converters.release_documents import ReleaseDocuments, add_enums, facts_of
 from specmux_converters.releases import RELEASES
 from specmux_converters.synthesis import resources_of
 
