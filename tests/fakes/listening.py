@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -141,9 +141,12 @@ class WebServer:
     ) -> None:
         """``shutdown_timeout``: seconds for handlers that run when it stops. ``listener``: options of
         ``Listener``."""
+        application.middlewares.insert(0, self._note)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=shutdown_timeout)
         self._options = listener
         self._listener: Listener | None = None
+        self._handling: set[asyncio.Task[Any]] = set()
+        """aiohttp forgets those whose client has gone."""
 
     async def start(self, port: int = 0) -> int:
         """Accept connections; returns the port."""
@@ -160,8 +163,19 @@ class WebServer:
         assert self._runner.server is not None
         wires = [each.transport for each in self._runner.server.connections]
         await self._runner.cleanup()
+        await _cancel(self._handling)
         await self._listener.end(wires)
         self._listener = None
+
+    @web.middleware
+    async def _note(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        task = asyncio.current_task()
+        assert task is not None
+        self._handling.add(task)
+        task.add_done_callback(self._handling.discard)
+        return await handler(request)
 
 
 async def _cancel(tasks: Iterable[asyncio.Task[Any]]) -> None:

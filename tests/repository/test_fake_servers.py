@@ -41,3 +41,23 @@ def test_connection_has_ended_with_its_server(
         loop.close()
         with contextlib.suppress(ConnectionResetError):
             assert client.recv(1) == b""
+
+
+async def test_handler_whose_client_has_gone_has_ended_with_its_server() -> None:
+    begun = asyncio.Event()
+
+    async def hang(request: web.Request) -> web.Response:
+        begun.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    application = web.Application()
+    application.router.add_get("/", hang)
+    server = WebServer(application, shutdown_timeout=0.1)
+    _, writer = await asyncio.open_connection("127.0.0.1", await server.start())
+    writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    await begun.wait()
+    writer.close()
+    await writer.wait_closed()
+    await server.stop()
+    assert asyncio.all_tasks() == {asyncio.current_task()}

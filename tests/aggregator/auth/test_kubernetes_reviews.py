@@ -38,7 +38,8 @@ def test_without_reviews_nobody_new_is_let_in(
     """503 and not 401, and said so, until the cluster answers again. Who is known stays so for a while."""
     caplog.set_level(logging.INFO)
     quick = replace(POLLING, connect_timeout=1.0, idle_timeout=1.0, total_timeout=1.0)
-    with guarded(reviewer.fake, tier, polling=quick, cache_seconds=30, review_grace=0) as started:
+    polling = quick if fault == "hanging" else POLLING
+    with guarded(reviewer.fake, tier, polling=polling, cache_seconds=DEADLINE, review_grace=0) as started:
         assert started.ask(BOB).startswith(b"HTTP/1.1 200 ")
         if fault == "stopped":
             reviewer.stop()
@@ -266,7 +267,8 @@ def test_outage_of_the_cluster_does_not_stop_those_who_were_let_in(
     reviewer: Reviewing, tier: str, fault: str
 ) -> None:
     quick = replace(POLLING, connect_timeout=2.0, idle_timeout=2.0, total_timeout=2.0)
-    with guarded(reviewer.fake, tier, polling=quick, cache_seconds=0.2, review_grace=60) as started:
+    polling = quick if fault == "hanging" else POLLING
+    with guarded(reviewer.fake, tier, polling=polling, cache_seconds=0.2, review_grace=DEADLINE) as started:
         assert started.ask(ALICE).startswith(b"HTTP/1.1 200 ")
         for kind in (TOKEN, ACCESS):
             if fault == "stopped":
