@@ -7,11 +7,11 @@ use them as ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.kubernetes.api_services import APIService, ServiceReference
 from specmux_aggregator.kubernetes.endpoint_slices import ServerAddress, ServiceName
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts, group_of
@@ -29,29 +29,19 @@ CRD_PRIORITIES: Final = (1000, 100)
 (crdregistration_controller.go)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """How to reach extension apiservers; known from the settings, not from the cluster's objects."""
-
-    url: str = "https://{name}.{namespace}.svc:{port}"
-    token_file: Path | None = None
-    cert_file: Path | None = None
-    key_file: Path | None = None
-    remote_user: str | None = None
-
-
 def cluster_backends(
     apiserver: Backend,
     services: Iterable[APIService],
     *,
-    reach: Reach,
-    has_apiserver: bool,
+    settings: KubernetesSettings,
     has_custom_resources: bool,
     withdrawn: frozenset[GroupVersion] = frozenset(),
     defined: frozenset[GroupVersion] = frozenset(),
     servers: Mapping[ServiceName, tuple[ServerAddress, ...]] = MappingProxyType({}),
 ) -> tuple[Backend, ...]:
     """The apiserver itself, each extension apiserver, and the watched CustomResourceDefinitions.
+
+    How extension apiservers are reached is known from ``settings`` alone, not from the cluster's objects.
 
     ``withdrawn``: what definitions no longer serve, or no APIService names any more. The apiserver must not
     stand in for these: its own documents lag, and keep a disabled version until its restart. What it serves
@@ -75,7 +65,9 @@ def cluster_backends(
         servers=servers.get(APISERVER_SERVICE, ()),
     )
     backends = (
-        [replace(apiserver, name=APISERVER, kind=BackendKind.AUTO, found=fallback)] if has_apiserver else []
+        [replace(apiserver, name=APISERVER, kind=BackendKind.AUTO, found=fallback)]
+        if settings.apiserver
+        else []
     )
     if has_custom_resources:
         group_priority, version_priority = CRD_PRIORITIES
@@ -90,7 +82,7 @@ def cluster_backends(
             )
         )
     backends += [
-        _backend(item, item.service, reach, cluster=apiserver.url, servers=servers)
+        _backend(item, item.service, settings, cluster=apiserver.url, servers=servers)
         for item in known
         if item.service is not None
     ]
@@ -128,14 +120,14 @@ def _priorities(services: Iterable[APIService]) -> Mapping[GroupVersion, tuple[i
 def _backend(
     item: APIService,
     service: ServiceReference,
-    reach: Reach,
+    settings: KubernetesSettings,
     *,
     cluster: str,
     servers: Mapping[ServiceName, tuple[ServerAddress, ...]],
 ) -> Backend:
     group_priority, version_priority = item.priorities
     url = (
-        reach.url.replace("{name}", service.name)
+        settings.service_url.replace("{name}", service.name)
         .replace("{namespace}", service.namespace)
         .replace("{port}", str(service.port))
     )
@@ -145,18 +137,20 @@ def _backend(
         group_versions=frozenset({item.group_version}),
         group_priority=group_priority,
         version_priority=version_priority,
-        tls=_tls(service, reach) if url.startswith("https:") else ServerTLS(),
-        credentials=Credentials(token_file=reach.token_file, remote_user=reach.remote_user),
+        tls=_tls(service, settings) if url.startswith("https:") else ServerTLS(),
+        credentials=Credentials(
+            token_file=settings.service_token_file, remote_user=settings.service_remote_user
+        ),
         found=ClusterFacts(cluster=cluster, servers=servers.get((service.namespace, service.name), ())),
     )
 
 
-def _tls(service: ServiceReference, reach: Reach) -> ServerTLS:
+def _tls(service: ServiceReference, settings: KubernetesSettings) -> ServerTLS:
     """TLS for the DNS name that the aggregator verifies, independent of the address."""
     return ServerTLS(
         ca_data=service.ca_data,
-        cert_file=reach.cert_file,
-        key_file=reach.key_file,
+        cert_file=settings.service_cert_file,
+        key_file=settings.service_key_file,
         server_name=f"{service.name}.{service.namespace}.svc",
         insecure_skip_verify=service.insecure_skip_verify,
     )

@@ -19,7 +19,6 @@ from specmux_aggregator.kubernetes.api_services import APIService, read_api_serv
 from specmux_aggregator.kubernetes.cluster_backends import (
     APISERVER,
     APISERVER_SERVICE,
-    Reach,
     cluster_backends,
     list_shadowed,
 )
@@ -142,13 +141,6 @@ class ClusterSource:
             self._look, logger=logger, failure="a cluster could not be looked at", pause=GATHER
         )
         self._client = client
-        self._reach = Reach(
-            url=settings.service_url,
-            token_file=settings.service_token_file,
-            cert_file=settings.service_cert_file,
-            key_file=settings.service_key_file,
-            remote_user=settings.service_remote_user,
-        )
         self._services_watch = Watch(
             self._client,
             API_SERVICES,
@@ -294,8 +286,7 @@ class ClusterSource:
             cluster_backends(
                 self.server,
                 self._services.items or (),
-                reach=self._reach,
-                has_apiserver=self._settings.apiserver,
+                settings=self._settings,
                 # Only once it is known which group-versions belong to others.
                 has_custom_resources=is_custom and self._services.items is not None,
                 withdrawn=self._list_withdrawn(is_custom=is_custom),

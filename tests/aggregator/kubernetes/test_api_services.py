@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampling import examples
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.kubernetes.api_services import (
     APIService,
     Condition,
@@ -22,7 +23,6 @@ from specmux_aggregator.kubernetes.api_services import (
 from specmux_aggregator.kubernetes.cluster_backends import (
     APISERVER,
     CUSTOM_RESOURCES,
-    Reach,
     cluster_backends,
     list_shadowed,
 )
@@ -82,12 +82,11 @@ def read(*objects: Any) -> tuple[APIService, ...]:
     return services
 
 
-def backends(*objects: Any, reach: Reach | None = None) -> dict[str, Backend]:
+def backends(*objects: Any, **settings: Any) -> dict[str, Backend]:
     made = cluster_backends(
         KUBERNETES,
         read(*objects),
-        reach=reach or Reach(),
-        has_apiserver=True,
+        settings=KubernetesSettings(**settings),
         has_custom_resources=True,
     )
     return {backend.name: backend for backend in made}
@@ -105,19 +104,22 @@ def test_service_becomes_a_backend_that_publishes_its_group_version_alone() -> N
 
 def test_extension_apiserver_gets_no_credential_that_the_settings_do_not_name() -> None:
     assert backends(METRICS)["v1beta1.metrics.k8s.io"].credentials == Credentials()
-    reach = Reach(cert_file=Path("/c"), key_file=Path("/k"), remote_user="system:aggregator")
-    backend = backends(METRICS, reach=reach)["v1beta1.metrics.k8s.io"]
+    backend = backends(
+        METRICS,
+        service_cert_file=Path("/c"),
+        service_key_file=Path("/k"),
+        service_remote_user="system:aggregator",
+    )["v1beta1.metrics.k8s.io"]
     assert (backend.tls.cert_file, backend.tls.key_file) == (Path("/c"), Path("/k"))
     assert backend.credentials == Credentials(remote_user="system:aggregator")
 
 
 def test_address_follows_the_template_and_the_port_of_the_service() -> None:
     item = api_service("v1.x.io", service=served_by("s", port=8443), insecureSkipTLSVerify=True)
-    reach = Reach(url="https://127.0.0.1:{port}/{namespace}/{name}")
-    backend = backends(item, reach=reach)["v1.x.io"]
+    backend = backends(item, service_url="https://127.0.0.1:{port}/{namespace}/{name}")["v1.x.io"]
     assert backend.url == "https://127.0.0.1:8443/default/s"
     assert backend.tls == ServerTLS(server_name="s.default.svc", insecure_skip_verify=True)
-    plain = backends(item, reach=Reach(url="http://127.0.0.1:{port}"))["v1.x.io"]
+    plain = backends(item, service_url="http://127.0.0.1:{port}")["v1.x.io"]
     assert (plain.url, plain.tls) == ("http://127.0.0.1:8443", ServerTLS())
 
 
@@ -156,8 +158,7 @@ def test_what_is_switched_off_is_no_backend(
     made = cluster_backends(
         KUBERNETES,
         (),
-        reach=Reach(),
-        has_apiserver=has_apiserver,
+        settings=KubernetesSettings(apiserver=has_apiserver),
         has_custom_resources=has_custom_resources,
     )
     assert [backend.name for backend in made] == expected
@@ -264,7 +265,7 @@ def test_whatever_stands_in_an_object_it_is_understood_or_a_problem(data: st.Dat
     assert len(services) + len(problems) == 2
     again, _ = read_api_services(recall(write_note([item, APPS])))
     assert {service.name for service in again} <= {service.name for service in services}
-    cluster_backends(KUBERNETES, services, reach=Reach(), has_apiserver=True, has_custom_resources=True)
+    cluster_backends(KUBERNETES, services, settings=KubernetesSettings(), has_custom_resources=True)
     (definition,) = definitions({"x": keep_definition(item)})
     assert isinstance(definition.name, str)
 

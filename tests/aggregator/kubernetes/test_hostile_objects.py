@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from fakes.cluster import api_service
 from running.cluster_service import definition
 from sampling import examples
+from specmux_aggregator.config.settings import KubernetesSettings
 from specmux_aggregator.kubernetes.api_services import read_api_services, recall, write_note
-from specmux_aggregator.kubernetes.cluster_backends import Reach, cluster_backends, list_shadowed
+from specmux_aggregator.kubernetes.cluster_backends import cluster_backends, list_shadowed
 from specmux_aggregator.kubernetes.custom_resources import definitions, keep_definition
 from specmux_aggregator.kubernetes.watch_events import ListPage, WatchedObjects, after, page_of
 from specmux_aggregator.model.backend import Backend, BackendName
@@ -84,9 +85,7 @@ def test_any_api_service_is_a_backend_or_a_problem(item: dict[str, Any], is_reca
     objects = recall(write_note([item, GOOD_SERVICE])) if is_recalled else [item, GOOD_SERVICE]
     services, problems = read_api_services(objects)
     assert len(services) + len(problems) >= len(objects) - 1
-    backends = cluster_backends(
-        APISERVER, services, reach=Reach(), has_apiserver=True, has_custom_resources=True
-    )
+    backends = cluster_backends(APISERVER, services, settings=KubernetesSettings(), has_custom_resources=True)
     assert "v1.good.example.com" in {backend.name for backend in backends}
     assert all(backend.url.startswith("https://") for backend in backends if backend.url)
     assert len(list_shadowed(services)) <= 2
