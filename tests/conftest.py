@@ -20,6 +20,7 @@ import pytest
 
 import sampling
 import shared_data
+from specmux_aggregator import mounts
 from specmux_aggregator.workers.worker import PRELOADED
 
 TALLY = "tally: "
@@ -27,7 +28,11 @@ TALLY = "tally: "
 # Else openapi-spec-validator takes jsonschema-rs where that is installed, which reads patterns as Rust does.
 os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonschema")
 
-PRELOADED.insert(0, "running.even_precedence")
+# Hundreds of services start a reader in a process that is forked: what it imports is there then.
+PRELOADED[:0] = [
+    "running.even_precedence",
+    *dict.fromkeys(job.partition(":")[0] for job in mounts.READER.values()),
+]
 _ensure_running = forkserver._forkserver.ensure_running
 
 
