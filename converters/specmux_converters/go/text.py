@@ -5,16 +5,16 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from specmux_converters.lazy.patterns import pattern
 
-INT64_MAX: Final = 2**63 - 1
+if TYPE_CHECKING:  # imported for the few numbers that need it
+    from decimal import Decimal
 
-_EXPONENT_FROM: Final = 6
-"""strconv, ftoa.go: of the shortest form."""
+INT64_MAX: Final = 2**63 - 1
 
 _SHORT: Final = {
     "\a": "\\a",
@@ -70,40 +70,29 @@ def float_text(value: float) -> str:
     if value.is_integer() and abs(value) < 1e16:  # larger ones have omitted digits, which are zeros
         return "-0" if value == 0 and math.copysign(1, value) < 0 else str(int(value))
     text = repr(float(value))
-    mantissa, has_exponent, exponent = text.partition("e")
-    if 1e-6 <= abs(value) < 1e21:
-        return _without_exponent(mantissa, int(exponent)) if has_exponent else text
-    if not has_exponent:
+    mantissa, _, exponent = text.partition("e")
+    if not exponent:
         return text
-    mantissa = mantissa.removesuffix(".0")
-    return (
-        f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
-        if exponent[0] in "+-"
-        else f"{mantissa}e+{exponent}"
-    )
+    if 1e-6 <= abs(value) < 1e21:
+        return f"{_decimal(text):f}"
+    return f"{mantissa}e{exponent[0]}{exponent[1:].lstrip('0')}"
 
 
 def general_text(value: float) -> str:
     """A float as by Go's ``%v``: with an exponent of at least two digits below 1e-4 and from 1e6."""
     if math.isinf(value) or math.isnan(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
-    if value == 0:
-        return "-0" if math.copysign(1, value) < 0 else "0"
-    digits, _, power = f"{float(value)!r}".partition("e")
-    sign = "-" if digits.startswith("-") else ""
-    whole, _, fraction = digits.lstrip("-").partition(".")
-    fraction = "" if fraction == "0" else fraction
-    written = (whole + fraction).lstrip("0")
-    point = len(whole) + int(power or 0) - (len(whole + fraction) - len(written))
-    written = written.rstrip("0") or "0"
-    if point - 1 < -4 or point - 1 >= _EXPONENT_FROM:
-        tail = f".{written[1:]}" if written[1:] else ""
-        return f"{sign}{written[0]}{tail}e{'-' if point < 1 else '+'}{abs(point - 1):02d}"
-    if point <= 0:
-        return f"{sign}0.{'0' * -point}{written}"
-    if point >= len(written):
-        return sign + written + "0" * (point - len(written))
-    return f"{sign}{written[:point]}.{written[point:]}"
+    text = repr(float(value))
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        return text.removesuffix(".0")
+    mantissa, _, exponent = f"{_decimal(text).normalize():e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def _decimal(text: str) -> Decimal:
+    from decimal import Decimal
+
+    return Decimal(text)
 
 
 def json_text(value: Any) -> str:
@@ -214,12 +203,3 @@ def _json_string(text: str) -> str:
         if character in written:
             written = written.replace(character, escape)
     return written
-
-
-def _without_exponent(mantissa: str, exponent: int) -> str:
-    sign = "-" if mantissa.startswith("-") else ""
-    whole, _, fraction = mantissa.lstrip("-").partition(".")
-    fraction = "" if fraction == "0" else fraction
-    if exponent < 0:
-        return f"{sign}0.{'0' * (-exponent - 1)}{whole}{fraction}"
-    return sign + whole + fraction.ljust(exponent, "0")
