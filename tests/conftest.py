@@ -32,6 +32,7 @@ os.environ.setdefault("OPENAPI_SPEC_VALIDATOR_SCHEMA_VALIDATOR_BACKEND", "jsonsc
 PRELOADED[:0] = [
     "running.even_precedence",
     *dict.fromkeys(job.partition(":")[0] for job in mounts.READER.values()),
+    "jinja2",
 ]
 _ensure_running = forkserver._forkserver.ensure_running
 
