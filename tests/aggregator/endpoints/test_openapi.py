@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
 import orjson
 import pytest
 from hypothesis import given
@@ -15,6 +19,7 @@ from specmux_aggregator.http.prepared_answer import PreparedAnswer, deliver
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.server_union import BackendServer
 from specmux_aggregator.model.snapshot import Snapshot
 from specmux_converters.group_versions import GroupVersion
 from specmux_converters.media_types import CBOR, JSON, PROTOBUF
@@ -287,6 +292,63 @@ def test_hash_that_a_failing_backend_may_have_published_is_503(
     decision = decide(state, Request("GET", "/openapi/v3/apis/batch/v1", query))
     assert isinstance(decision, PreparedAnswer)
     assert decision.status == status
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "expected"), [(None, "1"), (7.4, "7"), (0.2, "1")], ids=["unsaid", "said", "at once"]
+)
+def test_failing_owner_says_when_to_come_back(retry_after: float | None, expected: str) -> None:
+    owned = Backend(name=BackendName("b"), url="http://y", group_versions=frozenset({APPS}))
+    failure = Failure(Cause.SERVER_ERROR, "", retry_after=retry_after)
+    failing = Observation(backend=owned, attempted=True, failure=failure)
+    decision = decide(merge({owned.name: failing}, generation=1), Request("GET", PATH))
+    assert decision is not None
+    assert refused(decision, 503, "ServiceUnavailable")["Retry-After"] == expected
+
+
+@pytest.mark.parametrize(
+    "query, is_failing, status", [("hash=A", True, 503), ("hash=A", False, 404), ("", True, 404)]
+)
+def test_hash_that_one_server_of_an_address_may_have_published_is_503(
+    query: str, is_failing: bool, status: int
+) -> None:
+    silent = Failure(Cause.TIMEOUT, "silent") if is_failing else None
+    servers = (BackendServer("1", {}), BackendServer("2", {}, failure=silent))
+    union = Observation(backend=BACKEND, attempted=True, servers=servers)
+    state = merge({BACKEND.name: union}, generation=1)
+    decision = decide(state, Request("GET", PATH, query), is_checked=True)
+    assert isinstance(decision, PreparedAnswer)
+    assert decision.status == status
+    assert ("Retry-After" in fields_of(decision)) == (status == 503)
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_asked"),
+    [
+        ({}, True),
+        ({"failure": Failure(Cause.TIMEOUT, "silent")}, False),
+        ({"backend": Backend(name=BackendName("a"), directory=Path("/x"))}, False),
+        ({"backend": replace(BACKEND, group_versions=frozenset({GroupVersion("apis/b/v1")}))}, False),
+    ],
+    ids=["up", "down", "of files", "of others"],
+)
+def test_unknown_hash_asks_each_backend_that_may_have_it(fields: dict[str, Any], is_asked: bool) -> None:
+    observation = replace(Observation(backend=BACKEND, attempted=True), **fields)
+    decision = decide(merge({BACKEND.name: observation}, generation=1), Request("GET", PATH, "hash=A"))
+    assert (decision == Revalidate((BACKEND.name,), is_unknown=True)) == is_asked
+
+
+@pytest.mark.parametrize("query", ["", "hash=A"])
+@pytest.mark.parametrize("state", [snapshot(), merge({}, generation=1)], ids=["published", "empty"])
+def test_backend_is_never_asked_twice_for_one_request(state: Snapshot, query: str) -> None:
+    decision = decide(state, Request("GET", PATH, query), vouched_until=lambda _: 1.0, is_checked=True)
+    assert not isinstance(decision, Revalidate)
+
+
+def test_absent_document_is_503_while_a_backend_has_not_been_tried() -> None:
+    decision = decide(merge({}, generation=1), Request("GET", PATH))
+    assert decision is not None
+    assert refused(decision, 503, "ServiceUnavailable")["Retry-After"] == "1"
 
 
 def test_root_is_revalidated_and_has_a_strong_etag() -> None:

@@ -11,8 +11,10 @@ import cbor2
 import orjson
 import pytest
 
+from data.discovery_values import knowledge
 from specmux_aggregator.aggregation.check_schedule import BackendCheck
 from specmux_aggregator.aggregation.ownership import merge
+from specmux_aggregator.api_discovery.merge import merge as merge_discovery
 from specmux_aggregator.documents.representations import Usage
 from specmux_aggregator.endpoints import health
 from specmux_aggregator.endpoints.health import Pages, SharedBody
@@ -21,6 +23,7 @@ from specmux_aggregator.http.messages import Request
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName, ClusterFacts
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
+from specmux_aggregator.model.server_union import BackendServer, difference_text
 from specmux_aggregator.model.snapshot import CheckSummary, DocumentKey, PublishedCheck
 from specmux_converters.group_versions import GroupVersion
 
@@ -48,6 +51,7 @@ class Bench:
     def __init__(self, *observations: Observation) -> None:
         self.cluster: Any = None
         self.discovery: Any = None
+        self.checks: Any = None
         self.sets = SimpleNamespace(is_settled=True, problems=("b: left out",))
         self.built: list[str] = []
         self.complaint: str | None = None
@@ -66,7 +70,7 @@ class Bench:
             backend_sets=self.sets,
             cluster=self.cluster,
             discovery=self.discovery,
-            document_checks=None,
+            document_checks=self.checks,
             config=SimpleNamespace(error="line 3"),
             first_look=SimpleNamespace(unbuilt=lambda: self.built),
             unread=lambda: {KEY: "too large"},
@@ -78,10 +82,11 @@ class Bench:
 
 async def ask(pages: Pages, path: str, **fields: Any) -> tuple[int, dict[str, str], bytes]:
     (route,) = (each for each in pages.routes() if each.path == path)
-    answer = await route.endpoint.respond(Request("GET", path, **fields))  # type: ignore[union-attr]
+    method = fields.pop("method", "GET")
+    answer = await route.endpoint.respond(Request(method, path, **fields))  # type: ignore[union-attr]
     return (
         answer.status,
-        dict(line.split(": ", 1) for line in answer.head.decode().split("\r\n")[1:-2]),
+        dict(line.split(": ", 1) for line in answer.head.decode().split("\r\n")[1:-1]),
         answer.body,
     )
 
@@ -138,6 +143,8 @@ async def test_pages_speak_to_browsers_and_to_programs() -> None:
     index = orjson.loads(body)
     assert (status, fields["Content-Type"], index["name"]) == (200, "application/json", "specmux")
     assert "/apis" not in index["paths"] and index["paths"] == sorted(index["paths"])
+    assert {"/livez", "/readyz", "/status", "/metrics", "/openapi/v3"} < set(index["paths"])
+    assert body.startswith(b'{\n  "') and body.endswith(b"}\n"), "people read it"
     for path, page in (("/", "openapi/ui/"), ("/status", "openapi/ui/status")):
         status, fields, _ = await ask(pages, path, accept="text/html,*/*")
         assert (status, fields["Location"], fields["Vary"]) == (302, page, "Accept")
@@ -150,12 +157,51 @@ async def test_pages_speak_to_browsers_and_to_programs() -> None:
     )
     assert (report["ready"], report["generation"], report["discovery"]) == (True, 2, None)
     assert (report["openapiV2"], report["reader"]) == ({"readers": 1}, {"refused": {KEY: "too large"}})
-    _, fields, body = await ask(pages, "/status", accept="application/cbor")
-    assert fields["Content-Type"] == "application/cbor"
+    status, fields, body = await ask(pages, "/status", accept="application/cbor")
+    assert (status, fields["Content-Type"]) == (200, "application/cbor")
     assert cbor2.loads(body)["config"] == report["config"]
     assert (await ask(pages, "/metrics"))[::2] == (200, b"up 1\n")
     bench.discovery = SimpleNamespace()
     assert "/apis" in orjson.loads((await ask(bench.pages(), "/"))[2])["paths"]
+
+
+@pytest.mark.parametrize(
+    ("path", "accept"), [("/livez", None), ("/readyz", None), ("/status", "application/cbor"), ("/", None)]
+)
+async def test_head_of_a_page_has_the_length_of_get_and_no_body(path: str, accept: str | None) -> None:
+    pages = Bench(UP).pages()
+    asked = await ask(pages, path, accept=accept)
+    status, fields, body = await ask(pages, path, accept=accept, method="HEAD")
+    assert (status, fields, body) == (*asked[:2], b"")
+    assert int(fields["Content-Length"]) == len(asked[2]) > 0
+
+
+async def test_status_reports_the_cluster_the_discovery_and_the_checks_of_documents() -> None:
+    bench = Bench(UP)
+    bench.cluster = SimpleNamespace(pending=[], status=lambda: {"watches": 2})
+    known = knowledge("up", "apis/a/v1", "apis/b/v1")
+    bench.discovery = SimpleNamespace(
+        index=SimpleNamespace(is_complete=True, directory=merge_discovery([known], now=0.0, grace=9.0)),
+        followers=lambda: [SimpleNamespace(knowledge=known, told_at=None)],
+    )
+    unsound = PublishedCheck(DocumentKey(UP.backend.name, KEY, Hash("A")), None, "too slow")
+    bench.checks = SimpleNamespace(known={KEY: unsound}, waiting=4)
+    report = orjson.loads((await ask(bench.pages(), "/status"))[2])
+    assert report["sources"]["kubernetes"] == {"watches": 2}
+    assert report["discovery"]["backends"]["up"] | {"notes": []} == {
+        "form": "aggregated",
+        "state": "up",
+        "groupVersions": 2,
+        "lastSuccessAgeSeconds": None,
+        "error": None,
+        "notes": [],
+    }
+    assert report["discovery"]["withoutOpenAPI"] == ["apis/b/v1"]
+    assert report["documentChecks"] == {
+        "checked": 1,
+        "waiting": 4,
+        "findings": {KEY: {"notChecked": "too slow"}},
+    }
 
 
 async def test_a_large_body_is_made_once_a_second_and_a_small_one_each_time(
@@ -168,7 +214,7 @@ async def test_a_large_body_is_made_once_a_second_and_a_small_one_each_time(
     assert len(await shared.get()) == health.LARGE
     now += health.KEPT / 2
     assert len(await shared.get()) == health.LARGE
-    now += health.KEPT
+    now += health.KEPT / 2
     assert await shared.get() == b"small"
     assert await shared.get() == b"other"
 
@@ -213,6 +259,40 @@ def test_status_says_of_each_backend_how_it_is() -> None:
         "lossExamples": [],
     }
     assert found["conflicts"] == [{"groupVersion": KEY, "winner": "up", "losers": ["down"]}]
+
+
+def test_status_says_of_each_server_behind_an_address_how_it_is() -> None:
+    servers = (
+        BackendServer("1", {KEY: Hash("A")}, "v1.36.2"),
+        BackendServer("2", {}, "v1.35.0", Failure(Cause.TIMEOUT, "silent")),
+    )
+    check = BackendCheck()
+    service = ServiceReport("1", {}, {}, (), True, None, {})
+    checks = [(replace(UP, servers=servers), check), (PENDING, check)]
+    status = status_json(merge({}, generation=1), checks, USAGE, service, now=100.0)
+    assert status.startswith(b'{\n  "') and status.endswith(b"}\n"), "people read it"
+    found = orjson.loads(status)["backends"]
+    assert found["pending"]["servers"] is None
+    assert found["up"]["servers"]["servers"] == [
+        {"name": "1", "version": "v1.36.2", "groupVersions": 1, "state": "up", "error": None},
+        {
+            "name": "2",
+            "version": "v1.35.0",
+            "groupVersions": 0,
+            "state": "failed",
+            "error": {"cause": "timeout", "detail": "silent"},
+        },
+    ]
+    assert found["up"]["servers"]["summary"] == difference_text(servers)
+
+
+@pytest.mark.parametrize(("is_settled", "is_tried"), [(True, True), (True, False), (False, True)])
+def test_status_is_ready_once_all_backends_are_known_and_tried(is_settled: bool, is_tried: bool) -> None:
+    service = ServiceReport("1", {}, {}, (), is_settled, None, {})
+    observations = (UP,) if is_tried else (UP, PENDING)
+    snapshot = merge({each.backend.name: each for each in observations}, generation=1)
+    found = orjson.loads(status_json(snapshot, [], USAGE, service, now=1.0))
+    assert found["ready"] == (is_settled and is_tried)
 
 
 def test_status_names_documents_with_findings_alone() -> None:
