@@ -65,35 +65,13 @@ _SHARED: Final = tuple(
 """Components that documents of CRDs refer to directly; indirect ones are shared as well."""
 
 
-@dataclass(frozen=True, slots=True)
-class SharedParts:
-    """The parts that documents of custom resources share in a release."""
-
-    schemas: Mapping[str, Document]
-    parameters: Mapping[str, tuple[Document, ...]]
-    """The parameters by the action of a request; "pretty" belongs to every path."""
-    options_kinds: list[dict[str, str]]
-    """The kinds of DeleteOptions, which no built-in document lists for all groups since Kubernetes 1.36."""
-
-
-@lru_cache(maxsize=NEWEST - OLDEST + 1)
-def shared_parts(minor: int) -> SharedParts:
-    """The shared parts of a known minor release."""
-    data = _DATA
+def _data_of(minor: int) -> Document:
+    """``templates.json`` as of a known minor release."""
+    data: Document = _DATA
     for row in _DATA["older"]:
         if minor < row["until"]:
             data = _merge_patch(data, row["patch"])
-    versions = sorted(each.split("/") for each in data["options"])
-    kinds = [{"group": group, "kind": "DeleteOptions", "version": version} for group, version in versions]
-    schemas: dict[str, Document] = data["schemas"]
-    return SharedParts(
-        schemas={**schemas, DELETE_OPTIONS: {**schemas[DELETE_OPTIONS], GROUP_VERSION_KIND: kinds}},
-        parameters={
-            action: tuple(listed[name] for name in sorted(listed))
-            for action, listed in data["parameters"].items()
-        },
-        options_kinds=kinds,
-    )
+    return data
 
 
 def _merge_patch(value: Any, patch: Any) -> Any:
@@ -105,16 +83,6 @@ def _merge_patch(value: Any, patch: Any) -> Any:
 
 def reference(component: str) -> Document:
     return {"$ref": f"#/components/schemas/{component}"}
-
-
-def object_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``type_meta``: apiVersion and kind as described by the release."""
-    return {**type_meta, "metadata": _DATA["object_meta"]}
-
-
-def list_fields(type_meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The ``object_fields`` of a list."""
-    return {**type_meta, "metadata": _DATA["list_meta"]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +143,8 @@ def _make_templates(
         schemas=shared,
         scale=scale,
         parameters=parameters,
-        object_fields=object_fields(type_meta),
-        list_fields=list_fields(type_meta),
+        object_fields={**type_meta, "metadata": _DATA["object_meta"]},
+        list_fields={**type_meta, "metadata": _DATA["list_meta"]},
         has_examples=has_examples,
         has_empty_fields=has_empty_fields,
     )
@@ -194,7 +162,8 @@ def _of_clients(options: Document, minor: int) -> Document:
     lists only those of its own group, and no document has the others."""
     listed = objects(options.get(GROUP_VERSION_KIND))
     if len({str(kind.get("group")) for kind in listed}) <= 2:
-        kept = shared_parts(minor).options_kinds
+        versions = sorted(each.split("/") for each in _data_of(minor)["options"])
+        kept = [{"group": group, "kind": "DeleteOptions", "version": version} for group, version in versions]
     else:
         kept = [kind for kind in listed if kind.get("group") not in _NOT_OF_CLIENTS]
     return {**options, GROUP_VERSION_KIND: kept}
@@ -238,8 +207,12 @@ def _query_of(holder: Mapping[str, Any]) -> Iterator[Document]:
 def templates_for(release: str | None = None) -> Templates:
     """The templates of a release ("1.34"), by default the newest. Raises UnknownRelease."""
     minor = minor_release(release)
-    parts = shared_parts(minor)
-    made = _make_templates(parts.schemas, parts.parameters, minor)
+    data = _data_of(minor)
+    parameters = {
+        action: tuple(listed[name] for name in sorted(listed))
+        for action, listed in data["parameters"].items()
+    }
+    made = _make_templates(data["schemas"], parameters, minor)
     assert made is not None
     return made
 
