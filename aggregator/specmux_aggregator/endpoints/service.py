@@ -170,11 +170,9 @@ class Service:
                 is_missing = isinstance(decision, PreparedAnswer) and decision.status == 404
                 if is_missing and not all(checked):
                     return answer_silent(request)
-            match decision:
-                case PreparedAnswer():
-                    return decision
-                case Revalidate():
-                    continue
+            if isinstance(decision, PreparedAnswer):
+                return decision
+            assert isinstance(decision, Deliver)  # nothing is checked twice
             started = time.monotonic()
             is_kept = await self._documents.is_kept(decision.key, decision.media_type)
             representation = decision.representation

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,9 +23,11 @@ from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.upstream.client import MovedDocument
+from specmux_aggregator.workers.built import Unencodable
 from specmux_converters.group_versions import GroupVersion
-from specmux_converters.media_types import JSON, MediaType
+from specmux_converters.media_types import JSON, PROTOBUF, MediaType
 
 APPS = GroupVersion("apis/apps/v1")
 BACKEND = Backend(name=BackendName("a"), url="http://x")
@@ -42,14 +45,18 @@ class Documents:
 
     asked: list[tuple[Hash, MediaType, Coding]] = field(default_factory=list)
     fails: Failure | MovedDocument | None = None
+    refuse: Callable[[DocumentKey, MediaType], bool] = lambda *_: False
+    is_at_hand: bool = True
 
     async def is_kept(self, key: DocumentKey, media_type: MediaType) -> bool:
-        return True
+        return self.is_at_hand
 
     async def obtain(
         self, key: DocumentKey, media_type: MediaType, coding: Coding
-    ) -> bytes | Failure | MovedDocument:
+    ) -> bytes | Failure | MovedDocument | Unencodable:
         self.asked.append((key.hash, media_type, coding))
+        if self.refuse(key, media_type):
+            return Unencodable("too deep")
         return self.fails or key.hash.encode()
 
 
@@ -62,10 +69,13 @@ class Asked:
         self.vouched_until: float | None = None
         self.stirred = 0
         self.newer_than: list[float | None] = []
+        self.answers = True
+        self.finds: Callable[[], None] = lambda: None
 
     async def revalidate(self, *, timeout: float, newer_than: float | None = None) -> bool:
         self.newer_than.append(newer_than)
-        return True
+        self.finds()
+        return self.answers
 
     def stir(self) -> None:
         self.stirred += 1
@@ -171,6 +181,77 @@ def test_a_document_that_cannot_be_had_is_asked_for_once_and_its_backend_checked
     assert answer.status == 503
 
 
+@pytest.mark.parametrize("is_at_hand", [True, False])
+def test_cache_status_says_whether_a_backend_was_asked(scene: Scene, is_at_hand: bool) -> None:
+    scene.documents.is_at_hand = is_at_hand
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(ASKED)))  # type: ignore[arg-type]
+    status = b"hit" if is_at_hand else b"fwd=miss"
+    assert b"Cache-Status: specmux; " + status + b"\r\n" in answer.head
+
+
+def test_a_form_that_turns_out_not_to_exist_gives_way_to_the_next_that_the_client_takes(scene: Scene) -> None:
+    def refuse(key: DocumentKey, media_type: MediaType) -> bool:
+        if media_type == PROTOBUF:
+            scene.service._representations.refuse(key, media_type, "too deep")
+        return media_type == PROTOBUF
+
+    scene.documents.refuse = refuse
+    request = ASKED._replace(accept=f"{PROTOBUF}, {JSON};q=0.1")
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(request)))  # type: ignore[arg-type]
+    assert (answer.status, answer.format, len(scene.documents.asked)) == (200, "json", 2)
+    found = scene.service.immediate(ASKED._replace(accept=PROTOBUF))
+    assert isinstance(found, PreparedAnswer)
+    assert found.status == 406
+    assert isinstance(scene.service.immediate(ASKED), PendingDocument), "the other forms exist"
+
+
+@pytest.mark.parametrize(("answers", "status"), [(True, 404), (False, 503)])
+def test_an_unknown_hash_is_404_only_if_all_who_may_have_it_answered(
+    scene: Scene, answers: bool, status: int
+) -> None:
+    refresher: Any = Asked()
+    refresher.answers = answers
+    scene.service._refresher_of = lambda _: refresher
+    request = ASKED._replace(path="/openapi/v3/apis/b/v1")
+    pending = scene.service.immediate(request)
+    assert not isinstance(pending, PreparedAnswer)
+    answer = asyncio.run(scene.service.respond(pending))
+    assert (answer.status, len(refresher.newer_than)) == (status, 1)
+    assert (b"Retry-After: 1\r\n" in answer.head) == (status == 503)
+
+
+def test_a_method_that_documents_lack_is_405_whoever_answers(scene: Scene) -> None:
+    refresher: Any = Asked()
+    refresher.answers = False
+    scene.service._refresher_of = lambda _: refresher
+    answer = asyncio.run(scene.service.respond(Pending(ASKED._replace(method="POST"))))
+    assert (answer.status, refresher.newer_than) == (405, [])
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_a_hash_that_a_check_finds_is_delivered(scene: Scene, answers: bool) -> None:
+    """Another replica knew it first."""
+    refresher: Any = Asked()
+    refresher.answers = answers
+    refresher.finds = lambda: setattr(scene.publisher, "current", snapshot("NEW", 2))
+    scene.service._refresher_of = lambda _: refresher
+    pending = scene.service.immediate(ASKED._replace(query="hash=NEW"))
+    assert not isinstance(pending, PreparedAnswer)
+    answer = asyncio.run(scene.service.respond(pending))
+    assert (answer.status, answer.body, answer.is_immutable) == (200, b"NEW", True)
+    assert b"Cache-Status: specmux; fwd=miss\r\n" in answer.head
+
+
+def test_an_unknown_hash_redirects_without_a_check_while_the_last_one_vouches(scene: Scene) -> None:
+    refresher: Any = Asked()
+    scene.service._refresher_of = lambda _: refresher
+    assert not isinstance(scene.service.immediate(ASKED._replace(query="hash=X")), PreparedAnswer)
+    refresher.vouched_until = 60.0
+    found = scene.service.immediate(ASKED._replace(query="hash=X"))
+    assert isinstance(found, PreparedAnswer)
+    assert (found.status, found.good_until) == (301, 60.0)
+
+
 def test_a_document_that_moves_is_counted_and_its_root_read_again(scene: Scene) -> None:
     refresher: Any = Asked()
     scene.service._refresher_of = lambda _: refresher
@@ -205,3 +286,6 @@ def test_an_empty_list_is_not_told_while_a_backend_fails_of_which_nothing_is_kno
     found = scene.service.immediate(Request("GET", "/openapi/v3"))
     assert isinstance(found, PreparedAnswer)
     assert (found.status, found.route) == (503, "openapi_root")
+    scene.publisher.current = merge({BACKEND.name: replace(down, failure=None)}, generation=3)
+    pending = scene.service.immediate(Request("GET", "/openapi/v3"))
+    assert isinstance(pending, PendingDocument), "nothing fails: the list is empty"
