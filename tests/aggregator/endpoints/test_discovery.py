@@ -356,6 +356,37 @@ def test_retry_while_a_backend_was_never_asked() -> None:
     assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
 
 
+def test_empty_list_is_503_where_no_backend_could_be_asked() -> None:
+    answer = ask("/apis", index(is_blind=True), accept=V2)
+    assert (answer.status, head(answer)["Retry-After"]) == (503, "1")
+
+
+@pytest.mark.parametrize(("is_down", "status"), [(True, 503), (False, 404)])
+def test_version_is_503_while_the_server_that_has_it_cannot_be_asked(is_down: bool, status: int) -> None:
+    alone = knowledge("a", "apis/apps/v1", url="http://a")
+    at = DiscoveryIndex(merge([after(alone, DOWN, now=0.0) if is_down else alone], now=0.0, grace=GRACE))
+    answer = ask("/version", at)
+    assert (answer.status, head(answer).get("Retry-After")) == (status, "1" if is_down else None)
+    assert ask("/apis/none", at).status == 404
+    assert ask("/apis/apps/v1", at).status == 200
+
+
+def test_list_of_one_server_leaves_out_what_its_peers_alone_have() -> None:
+    cbor = V2.replace("json", "cbor")
+    for accept in (V2, cbor):
+        alone, whole = f"{accept};profile=nopeer", ask("/apis", accept=accept)
+        assert head(ask("/apis", accept=alone)) == head(whole), "without peers the bytes are the same"
+    listed = BackendListings(
+        DiscoverySource.AGGREGATED,
+        {GroupVersion(name): (resource(),) for name in ("apis/own/v1", "apis/peers/v1")},
+        peers_only=frozenset({GroupVersion("apis/peers/v1")}),
+    )
+    peers = after(Knowledge(backend=Backend(name=BackendName("a"))), listed, now=0.0)
+    at = DiscoveryIndex(merge([peers], now=0.0, grace=GRACE))
+    for accept, expected in ((V2, ["own", "peers"]), (f"{V2};profile=nopeer", ["own"])):
+        assert [item["metadata"]["name"] for item in tree("/apis", at, accept=accept)["items"]] == expected
+
+
 def test_stale_with_its_resources_when_the_grace_is_over() -> None:
     down = after(known(), DOWN, now=0.0)
     at = DiscoveryIndex(merge([down], now=GRACE, grace=GRACE))
@@ -405,3 +436,13 @@ def test_what_is_large_is_made_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     found = decide(at, Request("GET", "/apis", accept=V2))
     assert isinstance(found, PendingAnswer)
     assert found.index is at and found.asked[0] == "/apis"
+
+
+def test_what_takes_long_to_compress_is_compressed_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoded_directory, "SMALL_BYTES", 0)
+    at = index()
+    assert ask("/apis", at, accept=V2).status == 200
+    found = decide(at, Request("GET", "/apis", accept=V2, accept_encoding="gzip"))
+    assert isinstance(found, PendingAnswer)
+    at.make(found.asked)
+    assert head(ask("/apis", at, accept=V2, accept_encoding="gzip"))["Content-Encoding"] == "gzip"

@@ -254,8 +254,12 @@ def test_client_with_a_former_document_gets_the_difference() -> None:
     assert answer_at_once(asked, offering(DOCUMENT)._replace(if_none_match=tag)).status == 304
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
 @pytest.mark.parametrize(("made", "coding"), [(b"delta", "dcz"), (b"", "gzip")])
-def test_difference_that_is_not_known_is_made_if_it_can_be(made: bytes, coding: str) -> None:
+def test_difference_that_is_not_known_is_made_if_it_can_be(
+    made: bytes, coding: str, is_kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Documents, "is_kept", lambda *_: asyncio.sleep(0, is_kept))
     deltas = Differences(None, made)
     asked = service(deltas=deltas)
     entry = asked._publisher.current.entries[APPS]
@@ -265,7 +269,10 @@ def test_difference_that_is_not_known_is_made_if_it_can_be(made: bytes, coding: 
     answer = asyncio.run(asked.respond(pending))
     assert (answer.status, answer.body) == (200, made or b"whole")
     fields = fields_of(answer)
-    assert (fields["Content-Encoding"], fields["Cache-Status"]) == (coding, "specmux; fwd=miss")
+    assert (fields["Content-Encoding"], fields["Cache-Status"]) == (
+        coding,
+        "specmux; hit" if is_kept else "specmux; fwd=miss",
+    )
     assert deltas.bodies == [CodedBody(Coding.GZIP, b"whole")]
 
 

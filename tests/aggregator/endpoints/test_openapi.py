@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.endpoints.not_found import answer_unavailable
-from specmux_aggregator.endpoints.openapi import Decision, Deliver, Revalidate, decide
+from specmux_aggregator.endpoints.openapi import HASH_MAX, Decision, Deliver, Revalidate, decide
 from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.http.prepared_answer import PreparedAnswer, deliver
 from specmux_aggregator.model.backend import Backend, BackendKind, BackendName
@@ -138,6 +138,13 @@ def test_unknown_hash_asks_the_owner_first_when_nobody_vouches() -> None:
 @pytest.mark.parametrize("query", ["hash=", "hash=A&hash=B", "hash=A&etag=A", "hash=" + "A" * 65_536])
 def test_hash_that_is_none_is_a_bad_request(query: str) -> None:
     refused(answer(query=query), 400, "BadRequest")
+
+
+def test_hash_of_the_greatest_length_is_one() -> None:
+    refused(answer(query="hash=" + "A" * (HASH_MAX + 1)), 400, "BadRequest")
+    decision = answer(query="hash=" + "A" * HASH_MAX)
+    assert isinstance(decision, PreparedAnswer)
+    assert decision.status == 301
 
 
 @pytest.mark.parametrize(
@@ -349,6 +356,50 @@ def test_absent_document_is_503_while_a_backend_has_not_been_tried() -> None:
     decision = decide(merge({}, generation=1), Request("GET", PATH))
     assert decision is not None
     assert refused(decision, 503, "ServiceUnavailable")["Retry-After"] == "1"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_root_has_its_length_for_head_and_no_body(method: str) -> None:
+    decision = answer("/openapi/v3", method=method)
+    assert isinstance(decision, Deliver)
+    prepared = deliver(decision.representation, b"x" * 10)
+    assert fields_of(prepared)["Content-Length"] == "10"
+    assert prepared.body == (b"" if method == "HEAD" else b"x" * 10)
+
+
+def test_document_of_a_failing_backend_is_marked_as_stale() -> None:
+    for failure, status in (
+        (None, "specmux; hit"),
+        (Failure(Cause.TIMEOUT, ""), "specmux; hit; detail=stale"),
+    ):
+        offers = {APPS: Offer(hash=Hash("CURRENT"), provenance=Provenance.NATIVE)}
+        owner = Observation(backend=BACKEND, offers=offers, attempted=True, failure=failure)
+        decision = decide(merge({BACKEND.name: owner}, generation=1), Request("GET", PATH))
+        assert isinstance(decision, Deliver)
+        assert decision.representation.is_stale == (failure is not None)
+        assert served(decision)["Cache-Status"] == status
+
+
+@pytest.mark.parametrize(("losses", "expected"), [(0, None), (3, "3")])
+def test_document_says_how_much_its_conversion_lost(losses: int, expected: str | None) -> None:
+    offers = {APPS: Offer(hash=Hash("A"), provenance=Provenance.CONVERTED, losses=losses)}
+    owner = Observation(backend=BACKEND, offers=offers, attempted=True)
+    decision = decide(merge({BACKEND.name: owner}, generation=1), Request("GET", PATH))
+    assert decision is not None
+    assert served(decision).get("Specmux-Losses") == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "has_dictionaries", "is_one"),
+    [("hash=CURRENT", True, True), ("", True, False), ("hash=CURRENT", False, False)],
+)
+def test_only_a_document_under_its_hash_may_be_a_dictionary(
+    query: str, has_dictionaries: bool, is_one: bool
+) -> None:
+    decision = decide(snapshot(), Request("GET", PATH, query), has_dictionaries=has_dictionaries)
+    assert decision is not None
+    expected = 'match="v1?*", id="CURRENT"' if is_one else None
+    assert served(decision).get("Use-As-Dictionary") == expected
 
 
 def test_root_is_revalidated_and_has_a_strong_etag() -> None:

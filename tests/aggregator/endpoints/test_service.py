@@ -85,3 +85,23 @@ def test_method_that_a_route_does_not_have_is_405_with_those_it_has(path: str, m
         assert isinstance(answer, PreparedAnswer)
         assert (answer.status, answer.route) == (405, "echo")
         assert b"Allow: GET, HEAD" in answer.head
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/", "index"),
+        ("/a", "tree"),
+        ("/a/", "tree"),
+        ("/a/b", "exact"),
+        ("/a/b/c", "tree"),
+        ("/alive", None),
+        ("/b", "other"),
+        ("/b/c", None),
+        ("", None),
+    ],
+)
+def test_path_finds_its_exact_route_before_the_first_tree(path: str, name: str | None) -> None:
+    rows = {"/a/": "tree", "/a/b/": "late", "/a/b": "exact", "/b": "other", "/": "index"}
+    found = RouteTable([Route(each, Echo(), name) for each, name in rows.items()]).find(path)
+    assert (None if found is None else found.name) == name
