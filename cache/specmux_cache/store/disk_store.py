@@ -412,8 +412,6 @@ class DiskStore:
         return Contents(self.directory, self.limits)
 
     def _use(self, row: Row) -> None:
-        if self.is_read_only:
-            return
         # That it was used is not worth a wait, nor a failure.
         with contextlib.suppress(StoreError):
             self._attempt(lambda contents: contents.use(row, self._clock()))

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from running.open_files import needs_proc, open_in
 from specmux_cache.store.bodies import Bodies, allocated_bytes, digest_of, pack, unpack
 from specmux_cache.store.rows import Digest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 BODY = b'{"openapi": "3.0.0", "paths": {}}' * 100
 
@@ -140,3 +138,66 @@ def test_the_digest_of_the_stored_bytes_proves_them_and_nothing_else() -> None:
             unpack(wrong, written, size=size, digest=digest, packed=digest_of(data))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="body"):
         unpack(other, "identity", size=size, digest=digest, packed=digest_of(other))
+
+
+@pytest.mark.parametrize(("size", "encoding"), [(127, "identity"), (128, "zstd")])
+def test_a_body_is_compressed_from_the_size_on_where_it_may_save_a_block(size: int, encoding: str) -> None:
+    assert pack(b"x" * size, compress=True)[0] == encoding
+
+
+def test_a_body_proven_by_its_stored_bytes_is_not_hashed_again() -> None:
+    encoding, data = pack(BODY, compress=True)
+    unknown = Digest("0" * 64)
+    assert unpack(data, encoding, size=len(BODY), digest=unknown, packed=digest_of(data)) == BODY
+
+
+def put_files(bodies: Bodies, *digests: str) -> list[Path]:
+    for digest in digests:
+        bodies.publish(bodies.write(b"x" * 5000), Digest(digest))
+    return [bodies.path(Digest(digest)) for digest in digests]
+
+
+def test_files_are_all_but_those_that_vanish_meanwhile(tmp_path: Path) -> None:
+    bodies = Bodies(tmp_path)
+    put_files(bodies, *["a" * 63 + digit for digit in "123456"])
+    found = bodies.files()
+    seen = [next(found).path]
+    gone = next(path for path in (tmp_path / "bodies" / "a").iterdir() if str(path) != seen[0])
+    gone.unlink()
+    seen += [file.path for file in found]
+    assert len(seen) == len(set(seen)) == 5
+    assert str(gone) not in seen
+
+
+def test_a_link_that_leads_nowhere_is_a_file_too(tmp_path: Path) -> None:
+    bodies = Bodies(tmp_path)
+    [path] = put_files(bodies, "a" * 64)
+    path.unlink()
+    path.symlink_to(tmp_path / "nowhere")
+    [file] = bodies.files()
+    assert (file.path, file.digest) == (str(path), "a" * 64)
+    bodies.remove_file(file)
+    assert list(bodies.files()) == []
+
+
+def test_only_a_digest_on_a_shelf_makes_a_body(tmp_path: Path) -> None:
+    bodies = Bodies(tmp_path)
+    [path] = put_files(bodies, "a" * 64)
+    (tmp_path / "tmp" / ("b" * 64)).write_bytes(b"")
+    (path.parent / "notes").write_bytes(b"")
+    found = {Path(file.path).name: (file.digest, file.allocated) for file in bodies.files()}
+    assert found == {"a" * 64: ("a" * 64, 8192), "b" * 64: (None, 0), "notes": (None, 0)}
+
+
+@needs_proc
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    bodies = Bodies(tmp_path)
+    [path] = put_files(bodies, "a" * 64)
+    bodies.read(Digest("a" * 64), max_bytes=5000)
+    with pytest.raises(ValueError, match="larger"):
+        bodies.read(Digest("a" * 64), max_bytes=1)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="regular"):
+        bodies.read(Digest("a" * 64), max_bytes=5000)
+    assert open_in(tmp_path) == set()

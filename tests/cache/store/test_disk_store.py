@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import stat
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deadline import DEADLINE
+from running.open_files import needs_proc, open_in
 from sampling import examples
-from specmux_cache.errors import StoreFull, StoreUnavailable
+from specmux_cache.errors import DiskFull, StoreFull, StoreReadOnly, StoreUnavailable
 from specmux_cache.store import contents
-from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.contents import Contents
+from specmux_cache.store.directory import hold_lock
+from specmux_cache.store.disk_store import DiskStore, StoredEntry, StoreLimits
 from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:
@@ -75,7 +79,7 @@ def test_what_was_put_is_what_get_returns(
 
 def test_get_of_a_key_that_was_never_put_is_none(store: DiskStore) -> None:
     assert store.get(key()) is None
-    assert store.stats().misses == 1
+    assert (store.stats().hits, store.stats().misses) == (0, 1)
 
 
 def test_put_again_replaces_and_removes_the_body_no_one_names(store: DiskStore) -> None:
@@ -221,8 +225,9 @@ def test_contents_survive_a_reopen(tmp_path: Path) -> None:
 def test_a_closed_store_refuses(store: DiskStore) -> None:
     store.close()
     store.close()
-    with pytest.raises(StoreUnavailable, match="closed"):
-        store.get(key())
+    for call in (lambda: store.get(key()), store.compact, store.stats, store.clear, store.check):
+        with pytest.raises(StoreUnavailable, match="closed"):
+            call()
 
 
 def test_bodies_above_the_limits_are_refused(tmp_path: Path) -> None:
@@ -231,6 +236,7 @@ def test_bodies_above_the_limits_are_refused(tmp_path: Path) -> None:
         with pytest.raises(StoreFull):
             store.put(key(), b"x" * 1001, metadata={})
         assert store.get(key()) is None
+        store.put(key(), b"x" * 1000, metadata={})
 
 
 @pytest.mark.parametrize("metadata", [{"a": "x" * 20_000}, {"a": float("nan")}])
@@ -246,7 +252,8 @@ def test_everything_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path) ->
     before = os.umask(0)
     try:
         with DiskStore.open(tmp_path / "cache") as store:
-            store.put(key(), b"x" * 10_000, metadata={})
+            for part in (b"x", b"y"):
+                store.put(key(), part * 10_000, metadata={})
             modes = {
                 path.relative_to(tmp_path): stat.S_IMODE(path.lstat().st_mode)
                 for path in (store.directory, *store.directory.rglob("*"))
@@ -364,3 +371,219 @@ def test_a_body_with_the_bytes_of_another_ones_file_goes_with_its_entry(store: D
     assert body_files(store) == [file]
     assert store.get(key("a/v1")) is not None
     assert store.check() == ()
+
+
+def test_statistics_count_what_there_is_and_what_happened(store: DiskStore) -> None:
+    for hash_ in "123":
+        store.put(key(hash_=hash_), b"x" * 5000, metadata={})
+    for _ in range(2):
+        assert store.get(key(hash_="1")) is not None
+    assert store.get(key("other/v1")) is None
+    found = store.stats()
+    assert (found.entries, found.superseded, found.bodies) == (3, 2, 1)
+    assert (found.hits, found.misses, found.damaged) == (2, 1, 0)
+    assert found.high_bytes == store.limits.high_bytes
+
+
+def test_what_was_damaged_is_counted_over_a_new_index(store: DiskStore) -> None:
+    for index in range(2):
+        store.put(key(), b"x" * 5000, metadata={})
+        body_files(store)[0].unlink()
+        assert store.get(key()) is None
+        assert store.stats().damaged == index + 1
+        store._set_aside(store._contents)
+        assert store.stats().damaged == index + 1
+
+
+@pytest.mark.parametrize(("age", "recorded"), [(59, 0), (60, 60), (-1, -1)])
+def test_a_use_is_recorded_once_a_minute_and_after_a_clock_was_ahead(
+    tmp_path: Path, age: int, recorded: int
+) -> None:
+    now = [1000.0]
+    with DiskStore.open(tmp_path / "cache", clock=lambda: now[0]) as store:
+        store.put(key(), b"x", metadata={})
+        now[0] += age
+        for _ in range(2):
+            store.get(key())
+        assert [row.accessed_at for row in store.rows()] == [1000.0 + recorded]
+
+
+def test_the_store_on_disk_of_a_store_on_disk_is_itself(store: DiskStore) -> None:
+    assert store.disk is store
+
+
+@needs_proc
+def test_nothing_is_held_open_after_the_end(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key(), b"x" * 5000, metadata={})
+        assert open_in(tmp_path) != set()
+    assert open_in(tmp_path) == set()
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.get(key())
+
+
+@needs_proc
+def test_an_index_that_was_replaced_is_not_held_open(store: DiskStore) -> None:
+    store.put(key(), b"x", metadata={})
+    shutil.rmtree(store.directory)
+    assert store.get(key()) is None
+    assert {name for name in open_in(store.directory) if name.endswith("(deleted)")} == set()
+
+
+@needs_proc
+def test_nothing_is_held_open_by_an_opening_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Contents) -> None:
+        raise StoreFull("no room", directory="")
+
+    monkeypatch.setattr(Contents, "adopt", fail)
+    with pytest.raises(StoreUnavailable, match="no room") as refused:
+        DiskStore.open(tmp_path / "cache")
+    assert refused.tb is not None  # keeps all that was under way alive
+    assert open_in(tmp_path) == set()
+
+
+def test_an_opening_beside_one_that_does_not_end_is_refused(store: DiskStore) -> None:
+    with hold_lock(store.directory / "lock", timeout=0) as got:
+        assert got
+        with pytest.raises(StoreUnavailable, match="another process is opening it"):
+            DiskStore.open(store.directory, limits=StoreLimits(busy_timeout=0.0))
+
+
+def test_a_full_disk_is_opened_with_the_reserve(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_full(directory: Path, given: StoreLimits) -> Contents:
+        if (directory / "reserve").exists():
+            raise DiskFull("full", directory=str(directory))
+        return Contents(directory, given)
+
+    with monkeypatch.context() as full:
+        full.setattr("specmux_cache.store.disk_store.Contents", open_full)
+        DiskStore.open(store.directory).close()
+    assert (store.directory / "reserve").stat().st_size == store.limits.reserve
+
+    def refuse(*_: object) -> Contents:
+        raise DiskFull("full", directory="")
+
+    monkeypatch.setattr("specmux_cache.store.disk_store.Contents", refuse)
+    with pytest.raises(StoreUnavailable, match="full"):
+        DiskStore.open(store.directory)
+
+
+def test_a_disk_that_its_log_fills_is_tried_again_without_the_log(
+    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = store.directory / "cache.db-wal"
+    load, sizes = Contents.load, list[int]()
+
+    def load_with_room(self: Contents, key: Key) -> StoredEntry | None:
+        sizes.append(log.stat().st_size)
+        if sizes[-1]:
+            raise DiskFull("full", directory="")
+        return load(self, key)
+
+    store.put(key(), b"x", metadata={})
+    monkeypatch.setattr(Contents, "load", load_with_room)
+    assert store.get(key()) is not None
+    assert len(sizes) == 2
+
+
+def test_an_index_that_another_thread_replaced_is_read_anew(
+    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, calls = Contents.load, list[Contents]()
+
+    def replace_and_load(self: Contents, key: Key) -> StoredEntry | None:
+        calls.append(self)
+        if len(calls) == 1:
+            shutil.rmtree(store.directory)
+            store.stats()  # notices
+        return load(self, key)
+
+    store.put(key(), b"x", metadata={})
+    monkeypatch.setattr(Contents, "load", replace_and_load)
+    assert store.get(key()) is None
+    assert len(set(calls)) == 2
+
+
+def test_log_and_map_of_an_index_set_aside_are_not_those_of_the_next(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as one, DiskStore.open(tmp_path / "cache") as two:
+        one.put(key(), b"x", metadata={})
+        names = ("cache.db", "cache.db-wal", "cache.db-shm")
+        before = [(one.directory / name).stat().st_ino for name in names]
+        one._set_aside(one._contents)
+        one.put(key("new/v1"), b"x", metadata={})
+        after = [(one.directory / name).stat().st_ino for name in names]
+        assert not set(before) & set(after)
+        assert (one.directory / "damaged.db").stat().st_ino == before[0]
+        assert [row.key for row in two.rows()] == [key("new/v1")]
+
+
+@pytest.fixture
+def read_only(store: DiskStore, monkeypatch: pytest.MonkeyPatch) -> Iterator[DiskStore]:
+    """A store with one entry that cannot be written to: what the system says of it is put in."""
+    store.put(key(), b"x" * 5000, metadata={"etag": "1"})
+    store.close()
+    monkeypatch.setattr("specmux_cache.store.directory.os.access", lambda path, mode: False)
+    with DiskStore.open(store.directory, clock=lambda: 4e9) as opened:
+        yield opened
+
+
+def test_a_store_that_is_only_read_changes_nothing(read_only: DiskStore) -> None:
+    before = {path: path.lstat().st_mtime_ns for path in read_only.directory.rglob("*")}
+    assert read_only.is_read_only
+    found = read_only.get(key())
+    assert found is not None
+    assert found.body == b"x" * 5000
+    assert read_only.check() == ()
+    for change in (
+        lambda: read_only.put(key("new/v1"), b"new", metadata={}),
+        lambda: read_only.touch(key(), metadata={}),
+        lambda: read_only.delete(key()),
+        read_only.compact,
+        read_only.clear,
+        lambda: read_only.check(fix=True),
+    ):
+        with pytest.raises(StoreReadOnly, match="cannot be written to"):
+            change()
+    read_only.close()
+    assert {path: path.lstat().st_mtime_ns for path in read_only.directory.rglob("*")} == before
+
+
+def test_a_damaged_entry_of_a_store_that_is_only_read_is_a_miss(read_only: DiskStore) -> None:
+    [path] = body_files(read_only)
+    path.write_bytes(b"damaged")
+    assert read_only.get(key()) is None
+    assert path.exists()
+    assert len(list(read_only.rows())) == 1
+
+
+def test_a_damaged_index_of_a_store_that_is_only_read_stays(read_only: DiskStore) -> None:
+    index = read_only.directory / "cache.db"
+    index.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreUnavailable):
+        read_only.stats()
+    assert index.exists()
+    assert not (read_only.directory / "damaged.db").exists()
+
+
+def test_a_link_to_a_store_that_is_only_read_is_refused(read_only: DiskStore) -> None:
+    link = read_only.directory.with_name("link")
+    link.symlink_to(read_only.directory)
+    with pytest.raises(StoreUnavailable, match="symlink"):
+        DiskStore.open(link)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"low_ratio": 0.0}, {"low_ratio": 1.01}, {"high_bytes": -1}, {"max_age": -0.5}, {"keep_superseded": -1}],
+)
+def test_limits_that_bound_nothing_are_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"low_ratio|negative"):
+        StoreLimits(**values)
+
+
+def test_limits_at_their_ends_are_limits() -> None:
+    limits = StoreLimits(low_ratio=1.0, high_bytes=1600, max_age=0.0, keep_superseded=0)
+    assert (limits.low_bytes, limits.reserve) == (1600, 100)
+    assert StoreLimits(low_ratio=0.01, reserve_bytes=7).reserve == 7
