@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-from urllib.parse import parse_qsl
 
 import orjson
 
@@ -33,6 +32,7 @@ from specmux_aggregator.http.prepared_answer import (
     not_acceptable,
     status_reply,
 )
+from specmux_aggregator.http.query import BadParameters, parameters
 from specmux_aggregator.model.observation import Hash
 from specmux_aggregator.mounts import CHANGES_AS_TEXT, NamedFunction
 from specmux_aggregator.workers.worker import Worker
@@ -52,10 +52,6 @@ _AS_TEXT: Final[NamedFunction[[list[bytes], str], bytes]] = NamedFunction(CHANGE
 
 ENTRIES_MAX: Final = 100
 """Most entries of one answer; ``since`` and ``continue`` lead to the rest."""
-
-
-class BadLogQuery(ValueError):
-    """The query is malformed; the message is for the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +96,7 @@ class ChangesEndpoint:
             return not_acceptable(OFFERED, request, route=ROUTE)
         try:
             query = read_query(request.query)
-        except BadLogQuery as error:
+        except BadParameters as error:
             return status_reply(400, str(error), route=ROUTE, request=request)
         name = GroupVersion(request.path.removeprefix(PATH).strip("/"))
         if query.hashes is not None:
@@ -170,30 +166,30 @@ class ChangesEndpoint:
 
 
 def read_query(query: str) -> Query:
-    """Raises BadLogQuery. Unknown parameters are ignored: kubectl adds some to every URL."""
-    values = dict(parse_qsl(query, keep_blank_values=True, max_num_fields=32))
+    """Raises BadParameters. Unknown parameters are ignored: kubectl adds some to every URL."""
+    values = parameters(query)
     since = _read_since(values)
     limit = values.get("limit", str(ENTRIES_MAX))
     if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= ENTRIES_MAX):
-        raise BadLogQuery(f'"limit" must be from 1 to {ENTRIES_MAX}')
+        raise BadParameters(f'"limit" must be from 1 to {ENTRIES_MAX}')
     level = values.get("severity")
     if level is not None and level.upper() not in ChangeSeverity.__members__:
-        raise BadLogQuery('"severity" must be breaking, warning or notice')
+        raise BadParameters('"severity" must be breaking, warning or notice')
     if ("from" in values) != ("to" in values):
-        raise BadLogQuery('"from" and "to" belong together')
+        raise BadParameters('"from" and "to" belong together')
     hashes = (Hash(values["from"]), Hash(values["to"])) if "from" in values else None
     severity = None if level is None else ChangeSeverity[level.upper()]
     return Query(since, int(limit), severity, hashes)
 
 
-def _read_since(values: dict[str, str]) -> int | None:
+def _read_since(values: Mapping[str, str]) -> int | None:
     """``continue`` contains the last entry of the previous page, so it is a later ``since``."""
     for name in ("continue", "since"):
         if name in values:
             try:
                 return read_id(values[name])
             except ValueError as error:
-                raise BadLogQuery(f'"{name}" must be the id of an entry') from error
+                raise BadParameters(f'"{name}" must be the id of an entry') from error
     return None
 
 

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from email.utils import formatdate
 from functools import lru_cache
 from typing import Final
-from urllib.parse import parse_qsl
 
 import orjson
 from aiohttp import HttpVersion10
@@ -32,6 +31,7 @@ from specmux_aggregator.changes.events import (
 from specmux_aggregator.changes.log import read_id
 from specmux_aggregator.http.negotiation import media_type_for
 from specmux_aggregator.http.prepared_answer import refusal
+from specmux_aggregator.http.query import parameters
 from specmux_aggregator.server.admission import address_of
 from specmux_aggregator.server.dispatch import target_of
 from specmux_aggregator.server.protocols import Guard, Reply, Response, WireRequest, is_still_permitted
@@ -226,7 +226,7 @@ def parse_feed(message: RawRequestMessage) -> tuple[Feed, int | None]:
 
     A browser that reconnects sends the last id in a header field, which is newer than the one in its URL.
     """
-    query = dict(parse_qsl(target_of(message).partition("?")[2], keep_blank_values=True, max_num_fields=32))
+    query = parameters(target_of(message).partition("?")[2])
     kind = query.get("kind", Feed.CHANGES.value)
     if kind not in set(Feed):
         raise ValueError(f'"kind" must be one of {", ".join(Feed)}')
