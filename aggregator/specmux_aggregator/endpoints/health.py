@@ -125,7 +125,7 @@ class Pages:
     async def _index(self, request: Request) -> PreparedAnswer:
         """The index of paths, as at an apiserver's "/". Browsers are redirected to the page."""
         if "text/html" in (request.accept or ""):
-            return _redirect(request, "openapi/ui/")
+            return _redirect("openapi/ui/")
         paths = ["/openapi/v3", "/openapi/explain", "/openapi/search", "/openapi/ui"]
         paths += ["/livez", "/readyz", "/status", "/metrics"]
         paths += ["/api", "/apis"] if self._state.discovery is not None else []
@@ -182,7 +182,7 @@ class Pages:
     async def _status(self, request: Request) -> PreparedAnswer:
         if "text/html" in (request.accept or ""):
             # A browser: show it on the page.
-            return _redirect(request, "openapi/ui/status")
+            return _redirect("openapi/ui/status")
         if media_type_for(request.accept, _STATUS_TYPES) == CBOR:
             return _page(request, 200, CBOR, await self._status_cbor.get(), route="status")
         return _page(request, 200, JSON, await self.status(), route="status")
@@ -230,10 +230,10 @@ class Pages:
         )
 
 
-def _redirect(request: Request, location: str) -> PreparedAnswer:
+def _redirect(location: str) -> PreparedAnswer:
     """A redirect for browsers. Relative, so that it works behind any prefix."""
     fields = [("Location", location), NO_STORE, ("Vary", "Accept")]
-    return prepare(302, fields, is_head=request.method == "HEAD", route="ui")
+    return prepare(302, fields, route="ui")
 
 
 def _page(

@@ -218,8 +218,7 @@ def _redirect(
     # Relative, so that it works behind any path prefix (k/k#117463). Not stored: if a backend returns to an
     # earlier document, a cache would hold two redirects pointing at each other.
     location = "?" + with_hash(request.query, asked, key.hash)
-    is_head = request.method == "HEAD"
-    answer = prepare(301, [("Location", location), NO_STORE], is_head=is_head, route=ROUTE_DOCUMENT)
+    answer = prepare(301, [("Location", location), NO_STORE], route=ROUTE_DOCUMENT)
     return replace(answer, is_stale=is_stale, good_until=vouched_until)
 
 
