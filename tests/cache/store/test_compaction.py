@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from shared_data import DATA, read
-from specmux_cache.store.compaction import CompactionReport
+from specmux_cache.errors import StoreBusy
+from specmux_cache.store.compaction import Compaction, CompactionReport, Goal
 from specmux_cache.store.directory import hold_lock
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
 from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 MIB: Final = 1024 * 1024
@@ -287,3 +289,186 @@ def test_fifty_revisions_of_a_document_stay_under_the_bound(tmp_path: Path) -> N
         found = store.get(key("v1", "49"))
         assert found is not None
         assert b'"x-revision":49' in found.body
+
+
+@contextlib.contextmanager
+def compaction_of(
+    store: DiskStore, goal: Goal, *, stopped: Callable[[], bool] = lambda: False
+) -> Iterator[Compaction]:
+    contents = store._open_contents()
+    try:
+        yield Compaction(contents, goal, clock=store._clock, stopped=stopped)
+    finally:
+        contents.close()
+
+
+def test_report_counts_the_entries_of_every_reason() -> None:
+    assert CompactionReport(obsolete=1, aged=2, superseded=4, unused=8, leftovers=16).entries == 15
+
+
+def test_a_compaction_that_was_stopped_removes_nothing_more(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        for number in range(3):
+            store.put(key(f"g{number}/v1"), noise(5000), metadata={})
+        left = store.directory / "tmp" / ("0" * 32)
+        left.write_bytes(b"x")
+        os.utime(left, (time.time() - 601, time.time() - 601))
+        with compaction_of(store, Goal(0, -1.0), stopped=lambda: True) as compaction:
+            report = compaction.run()
+        assert (report.entries, report.leftovers, report.is_complete) == (0, 0, False)
+        assert len(names(store)) == 3
+        assert left.exists()
+        report = store.compact(max_bytes=0, max_age=-1.0)
+        assert (report.aged, report.leftovers, report.is_complete) == (3, 1, True)
+
+
+def test_a_compaction_ends_where_a_writer_adds_as_fast_as_it_removes(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key("first/v1"), noise(5000), metadata={})
+
+        def add() -> bool:
+            if not names(store):
+                store.put(key("next/v1"), noise(5000), metadata={})
+            return False
+
+        with compaction_of(store, Goal(0, 1e9), stopped=add) as compaction:
+            assert compaction.run().entries == 1
+        assert names(store) == {"next/v1#1"}
+
+
+def test_writers_come_in_between_two_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = StoreLimits(busy_timeout=0.0)
+    with DiskStore.open(tmp_path / "cache", limits=limits) as store:
+        for number in range(120):
+            store.put(key(f"g{number}/v1"), b"x", metadata={})
+        left = []
+
+        def write(seconds: float) -> None:
+            store.touch(key("g0/v1"), metadata={})  # of another connection, which waits for nobody
+            left.append(len(names(store)))
+
+        with compaction_of(store, Goal(0, -1.0)) as compaction:
+            monkeypatch.setattr("specmux_cache.store.compaction.time.sleep", write)
+            compaction.run()
+        assert left[:3] == [70, 20, 0]
+
+
+def test_dry_run_below_the_bound_is_of_nothing(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        store.put(key("apps/v1", "1"), noise(5000), metadata={})
+        store.put(key("apps/v1", "2"), noise(5000), metadata={})
+        preview = store.compact(dry_run=True)
+        assert (preview.entries, preview.leftovers, preview.dry_run) == (0, 0, True)
+        assert preview.bytes_after == preview.bytes_before == store.stats().bytes_used
+
+
+def test_dry_run_counts_an_entry_once_and_in_the_order_of_a_run(tmp_path: Path, clock: Clock) -> None:
+    with DiskStore.open(tmp_path / "cache", clock=clock) as store:
+        for revision in range(6):
+            clock.now += 1
+            store.put(key("apps/v1", str(revision)), noise(5000), metadata={})
+        clock.now += 31 * DAY
+        preview, report = store.compact(dry_run=True), compacted(store)
+        assert (preview.obsolete, preview.aged, preview.entries) == (3, 3, 6)
+        assert (report.obsolete, report.aged, report.entries) == (3, 3, 6)
+
+
+def test_dry_run_counts_a_body_when_the_last_entry_with_it_goes(tmp_path: Path, clock: Clock) -> None:
+    size = 102_400
+    with DiskStore.open(tmp_path / "cache", clock=clock) as store:
+        shared = noise(size)
+        for number in range(4):
+            clock.now += 1
+            store.put(key(f"shared{number}/v1"), shared, metadata={})
+        for number in range(3):
+            clock.now += 1
+            store.put(key(f"own{number}/v1"), noise(size), metadata={})
+        needed = store._contents.bytes_needed()
+        preview = store.compact(max_bytes=needed - size, dry_run=True)
+        freed = preview.bytes_before - preview.bytes_after
+        assert preview.unused == 4
+        assert size <= freed < size + 4096
+        preview = store.compact(max_bytes=needed - size - 8192, dry_run=True)
+        assert preview.unused == 5
+        assert 2 * size <= preview.bytes_before - preview.bytes_after < 2 * size + 8192
+        preview = store.compact(max_bytes=0, dry_run=True)
+        assert preview.unused == 7
+        assert 4 * size <= preview.bytes_before - preview.bytes_after < 4 * size + 8192
+        assert store.compact(max_bytes=needed - size).unused == 4
+        assert names(store) == {"own0/v1#1", "own1/v1#1", "own2/v1#1"}
+
+
+def test_the_reserve_is_filled_again(tmp_path: Path) -> None:
+    with DiskStore.open(tmp_path / "cache") as store:
+        (store.directory / "reserve").unlink()
+        store.compact()
+        assert (store.directory / "reserve").stat().st_blocks * 512 == store.limits.reserve
+
+
+def test_a_second_compactor_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        DiskStore.open(tmp_path / "cache") as store,
+        hold_lock(store.directory / "compaction.lock", timeout=0) as got,
+    ):
+        assert got
+        monkeypatch.setattr("specmux_cache.store.directory.time.sleep", lambda _: pytest.fail("it waits"))
+        assert store.compact(dry_run=True) == CompactionReport(skipped="locked", dry_run=True)
+
+
+def test_a_put_above_the_high_mark_starts_one_compaction_that_close_waits_for(tmp_path: Path) -> None:
+    is_begun, may_go = threading.Event(), threading.Event()
+
+    def now() -> float:
+        if threading.current_thread().name.startswith("compact "):
+            is_begun.set()
+            may_go.wait(60)
+        return 1e9
+
+    store = DiskStore.open(tmp_path / "cache", limits=StoreLimits(high_bytes=MIB), clock=now)
+    try:
+        while store._compactor is None:
+            store.put(key(f"g{store.stats().entries}/v1"), noise(100_000), metadata={})
+        assert is_begun.wait(60)
+        compactor = store._compactor
+        assert compactor.daemon
+        store._compact_in_background()
+        assert store._compactor is compactor
+        threading.Timer(0.2, may_go.set).start()
+        store.close()
+        assert not compactor.is_alive()
+        store._compact_in_background()
+        assert store._compactor is compactor
+    finally:
+        may_go.set()
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("passed", "is_due"), [(0, False), (86399, False), (86400, True), (-1, True), (-86401, True)]
+)
+def test_a_put_compacts_a_day_after_the_last_or_after_a_clock_was_ahead(
+    tmp_path: Path, clock: Clock, passed: int, is_due: bool
+) -> None:
+    DiskStore.open(tmp_path / "cache", clock=clock).close()
+    clock.now += passed
+    with DiskStore.open(tmp_path / "cache", clock=clock) as store:
+        for number in range(2):
+            store.put(key(f"g{number}/v1"), b"x", metadata={})
+        assert (store._compactor is not None) == is_due
+
+
+def test_a_compaction_in_the_background_that_fails_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: DiskStore) -> CompactionReport:
+        raise StoreBusy("in use", directory="")
+
+    warnings: list[str] = []
+    store = DiskStore.open(tmp_path / "cache", warn=warnings.append)
+    monkeypatch.setattr(DiskStore, "compact", fail)
+    store._compact_quietly()
+    assert len(warnings) == 1
+    assert "compaction failed" in warnings[0]
+    store.close()
+    store._compact_quietly()
+    assert len(warnings) == 1

@@ -7,6 +7,7 @@ import pickle
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path, PurePath
 
@@ -17,6 +18,7 @@ from running.open_files import needs_proc, open_in
 from specmux_cache.errors import StoreDamaged, StoreUnavailable
 from specmux_cache.store.database import INDEX_FILE, Database, uri_of
 from specmux_cache.store.disk_store import Digest, DiskStore
+from specmux_cache.store.index import Index
 from specmux_cache.store.keys import Key
 from specmux_cache.store.plain_disk import PlainDisk
 from specmux_cache.store.rows import Row, key_range, key_text, parse_key, seal, unseal
@@ -282,3 +284,99 @@ def test_uri_is_that_of_the_path(name: str, monkeypatch: pytest.MonkeyPatch) -> 
     expected = path.as_uri()
     monkeypatch.delattr(PurePath, "as_uri")  # imports urllib.request in Python 3.14
     assert uri_of(path) == expected
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    opened = Index(tmp_path, busy_timeout=1.0)
+    yield opened
+    opened.database.retire()
+
+
+def test_more_values_than_one_statement_takes_are_asked_for_in_parts(index: Index) -> None:
+    digests = [Digest(f"{number:064x}") for number in range(600)]
+    known = digests[1::2]
+    for digest in known:
+        index.write_body(digest, encoding="zstd", allocated=4096, pending=False, now=1.0)
+        index.write_entry(f"[{digest}", "value", digest=digest, data=None, now=1.0)
+    assert sorted(index.unknown(digests)) == digests[::2]
+    assert sorted(index.list_unreferenced(digests)) == digests[::2]
+    assert index.references(digests) == dict.fromkeys(known, 1)
+    assert index.counts() == (300, 0, 300)
+    index.delete_bodies(digests)
+    assert index.counts() == (300, 0, 0)
+    assert index.body_bytes() == 0
+
+
+def test_bodies_are_known_by_what_their_writer_said(index: Index) -> None:
+    for pending in (True, False):
+        index.write_body(DIGEST, encoding="zstd", allocated=4096, pending=pending, now=7.0, packed=DIGEST)
+        found = index.body(DIGEST)
+        assert found is not None
+        assert (found.is_pending, found.encoding, found.packed) == (
+            pending,
+            "identity" if pending else "zstd",
+            DIGEST,
+        )
+        assert [body.pending_since for body in index.pending(limit=9)] == [7.0] * pending
+    index.write_body(DIGEST, encoding="zstd", allocated=4096, pending=True, now=7.0)
+    assert [body.packed for body in index.pending(limit=9)] == [None]
+    for column, value in (("store_time", "yesterday"), ("value", "another"), ("size", "many")):
+        index.write_body(DIGEST, encoding="zstd", allocated=4096, pending=column == "store_time", now=7.0)
+        index.database.execute(f"UPDATE Cache SET {column} = ?", (value,))
+        found = index.body(DIGEST)
+        assert found is not None
+        assert found.is_pending
+        assert found.pending_since == (0.0 if column == "store_time" else 7.0)
+    assert index.body("b" * 64) is None
+
+
+@pytest.mark.parametrize("size", ["many", None, b""])
+def test_a_sum_that_is_no_number_is_counted_anew(index: Index, size: object) -> None:
+    index.write_body(DIGEST, encoding="zstd", allocated=4096, pending=False, now=1.0)
+    index.database.execute("UPDATE Settings SET value = ? WHERE key = 'size'", (size,))
+    assert index.body_bytes() == 4096
+    index.database.execute("DELETE FROM Settings WHERE key = 'size'")
+    assert index.body_bytes() == 4096
+
+
+def test_notes_are_numbers_or_none(index: Index) -> None:
+    assert index.read_note("a") is None
+    index.note("a", 1.5)
+    index.note("a", 2.5)
+    assert index.read_note("a") == 2.5
+    assert index.database.execute("SELECT value FROM Settings WHERE key = 'specmux_a'") == [(2.5,)]
+    index.database.execute("UPDATE Settings SET value = 'yesterday' WHERE key = 'specmux_a'")
+    assert index.read_note("a") is None
+    index.database.execute("UPDATE Settings SET value = 3 WHERE key = 'specmux_a'")
+    assert index.read_note("a") == 3.0
+
+
+def test_victims_come_in_order_with_what_their_removal_frees(index: Index) -> None:
+    index.write_body(DIGEST, encoding="zstd", allocated=8192, pending=False, now=1.0)
+    index.write_entry("[b", "value", digest=DIGEST, data=None, now=2.0)
+    index.write_entry("[a", "value", digest="d", data=b"small", now=1.0)
+    found = index.least_recently_used(before=3.0, limit=9)
+    assert [(each.digest, each.is_inline, each.row_bytes, each.allocated) for each in found] == [
+        ("d", True, 4 + 2 + 5 + 5, 0),
+        (DIGEST, False, 4 + 128 + 5, 8192),
+    ]
+    assert index.least_recently_used(before=3.0, limit=1) == found[:1]
+    assert index.least_recently_used(before=3.0, limit=9, offset=1) == found[1:]
+    assert index.least_recently_used(before=2.0, limit=9) == found[:1]
+    assert index.named_file("[a") is None
+    assert index.named_file("[b") == DIGEST
+    index.database.execute("UPDATE Cache SET size = 'many'")
+    assert [each.allocated for each in index.least_recently_used(before=3.0, limit=9)] == [0, 0]
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '["a", "b", "c", "d"]', '["a", "b", "c", "d", 5]', "5"])
+def test_only_the_text_of_a_key_is_a_key(text: str) -> None:
+    with pytest.raises(ValueError, match=r"key|Expecting"):
+        parse_key(text)
+
+
+def test_unseal_refuses_an_encoding_that_is_not_ours() -> None:
+    text = seal(Row(KEY, DIGEST, 5, "gzip", 1.0, 2.0, 3.0, {}))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="encoding"):
+        unseal(text, key=key_text(KEY), digest=DIGEST, accessed_at=3.0, superseded=False)

@@ -52,3 +52,5 @@ def test_rows_when_a_prefix_is_given():
     assert [row.key for row in store.rows("s", "p")] == [key("a"), key("b")]
     assert [row.key for row in store.rows("s", "p", "b", "m")] == [key("b")]
     assert len(list(store.rows())) == 3
+    store.close()
+    assert list(store.rows()) == []
