@@ -9,18 +9,21 @@ from typing import Any
 
 import orjson
 import pytest
+from multidict import CIMultiDict
 
 from specmux_aggregator.aggregation.ownership import merge
 from specmux_aggregator.documents.representations import Representations
 from specmux_aggregator.endpoints import openapi_v2
-from specmux_aggregator.endpoints.openapi_v2 import RETRY, ROUNDS, MergedSwagger
+from specmux_aggregator.endpoints.openapi_v2 import RETRY, ROUNDS, MergedSwagger, SwaggerReads
 from specmux_aggregator.errors import TookTooLong, WorkerFailed
 from specmux_aggregator.http.messages import Coding, Request
-from specmux_aggregator.http.prepared_answer import PreparedAnswer
+from specmux_aggregator.http.prepared_answer import PreparedAnswer, prepare
+from specmux_aggregator.metrics.swagger_readers import SwaggerReaders
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.failure import Cause, Failure
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey
+from specmux_aggregator.server.protocols import Pending
 from specmux_aggregator.workers.built import NeededDocuments, SwaggerForm, Unencodable
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
@@ -254,3 +257,63 @@ def test_process_ends_where_memory_is_short_once_it_has_made_something(bench: Be
     bench.ask()
     bench.swagger.forget()
     assert bench.worker.ends == 1
+
+
+async def test_close_ends_what_is_being_made(bench: Bench) -> None:
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def hang(*_: object, **__: object) -> object:
+        begun.set()
+        try:
+            return await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    bench.worker.run = hang  # type: ignore[method-assign]
+    asking = asyncio.create_task(bench.swagger.respond(GET))
+    await begun.wait()
+    await bench.swagger.close()
+    assert ended.is_set()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+def message(method: str, path: str, **headers: str) -> Any:
+    url = SimpleNamespace(absolute=False, scheme="")
+    fields = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
+    return SimpleNamespace(method=method, path=path, url=url, headers=fields)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "is_read"),
+    [
+        ("GET", "/openapi/v2", True),
+        ("HEAD", "/openapi/v2?timeout=32s", True),
+        ("POST", "/openapi/v2", False),
+        ("GET", "/openapi/v2/", False),
+        ("GET", "/openapi/v3?/openapi/v2", False),
+    ],
+)
+def test_reads_of_the_merged_document_are_claimed(method: str, path: str, is_read: bool) -> None:
+    parts: Any = SimpleNamespace()
+    assert SwaggerReads(parts, parts).claims(message(method, path)) == is_read
+
+
+@pytest.mark.parametrize("is_at_hand", [True, False])
+async def test_reads_are_counted_whoever_answers(is_at_hand: bool) -> None:
+    answer = prepare(200, [], b"{}")
+    asked: list[Pending] = []
+
+    async def respond(pending: Pending) -> PreparedAnswer:
+        asked.append(pending)
+        return answer
+
+    service: Any = SimpleNamespace(
+        immediate=lambda request: answer if is_at_hand else Pending(request), respond=respond
+    )
+    readers = SwaggerReaders()
+    read = message("GET", "/openapi/v2?a=1", Accept=PROTOBUF_V2, User_Agent="kubectl/v1.32")
+    reply = await SwaggerReads(service, readers).stream(SimpleNamespace(message=read))  # type: ignore[arg-type]
+    assert reply.prepared is answer
+    assert [each.request.path for each in asked] == ([] if is_at_hand else ["/openapi/v2"])
+    assert readers.report()["products"] == {"kubectl": {"protobuf": 1}}
