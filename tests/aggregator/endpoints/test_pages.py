@@ -33,7 +33,7 @@ UP = Observation(
     offers={KEY: Offer(hash=Hash("A"), provenance=Provenance.NATIVE, size=7)},
     attempted=True,
     dialect=BackendKind.V3,
-    changed_at=90.0,
+    changed_at=89.99949,
     notes=("a note",),
 )
 PENDING = Observation(backend=Backend(name=BackendName("pending"), url="http://pending"))
@@ -226,7 +226,7 @@ def test_status_says_of_each_backend_how_it_is() -> None:
         failure=Failure(Cause.CREDENTIALS, "answered 403", status=403),
     )
     observations = (UP, PENDING, DOWN, closed)
-    check = BackendCheck(succeeded_at=98.5, failures=2, next_delay=1.23456)
+    check = BackendCheck(succeeded_at=98.49949, failures=2, next_delay=1.23456)
     service = ServiceReport("1", {}, {"kubernetes": {}}, (), True, None, {})
     snapshot = merge({each.backend.name: each for each in observations}, generation=3)
     found = orjson.loads(
@@ -240,7 +240,7 @@ def test_status_says_of_each_backend_how_it_is() -> None:
     }
     up = found["backends"]["up"]
     assert (up["kind"], up["speaks"], up["priority"], up["groupVersions"]) == ("auto", "v3", 3, 1)
-    assert (up["lastSuccessAgeSeconds"], up["lastChangeAgeSeconds"]) == (1.5, 10.0)
+    assert (up["lastSuccessAgeSeconds"], up["lastChangeAgeSeconds"]) == (1.501, 10.001)
     assert (up["failedChecks"], up["nextCheckSeconds"], up["error"], up["notes"]) == (
         2,
         1.235,

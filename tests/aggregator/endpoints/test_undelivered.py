@@ -262,6 +262,68 @@ def test_a_document_that_moves_is_counted_and_its_root_read_again(scene: Scene) 
     assert b"redirected" in answer.body
 
 
+def test_a_document_that_a_check_replaces_or_removes_is_decided_again(scene: Scene) -> None:
+    refresher: Any = Asked()
+    scene.service._refresher_of = lambda _: refresher
+    scene.documents.fails = MovedDocument(Hash("NEW"))
+
+    def replace_document() -> None:
+        scene.publisher.current = snapshot("NEW", 2)
+        scene.documents.fails = None
+
+    refresher.finds = replace_document
+    request = ASKED._replace(query="")
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(request)))  # type: ignore[arg-type]
+    assert (answer.status, answer.body, scene.service.moved) == (200, b"NEW", 1)
+    without = Observation(backend=BACKEND, attempted=True)
+    refresher.finds = lambda: setattr(
+        scene.publisher, "current", merge({BACKEND.name: without}, generation=3)
+    )
+    scene.documents.fails = MovedDocument(Hash("NEWER"))
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(request)))  # type: ignore[arg-type]
+    assert answer.status == 404
+
+
+def test_a_document_that_goes_as_the_last_attempt_fails_is_503(scene: Scene) -> None:
+    refresher: Any = Asked()
+    scene.service._refresher_of = lambda _: refresher
+    scene.documents.fails = MovedDocument(Hash("NEWER"))
+
+    def replace_document() -> None:
+        offers = snapshot(f"NEW{len(refresher.newer_than)}", 2)
+        is_last = len(refresher.newer_than) == services.ATTEMPTS
+        without = Observation(backend=BACKEND, attempted=True)
+        scene.publisher.current = merge({BACKEND.name: without}, generation=3) if is_last else offers
+
+    refresher.finds = replace_document
+    answer = asyncio.run(scene.service.respond(scene.service.immediate(ASKED._replace(query=""))))  # type: ignore[arg-type]
+    assert (answer.status, scene.service.moved) == (503, services.ATTEMPTS)
+    assert b"Retry-After: 1\r\n" in answer.head
+
+
+async def test_an_unknown_group_version_is_looked_for_once_no_earlier_check_counts(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another replica may have checked later than this one."""
+    slept: list[float] = []
+    refresher: Any = Asked()
+    refresher.finds = lambda: slept.append(-1.0)
+    refresher.vouched_until = 50.75
+    scene.service._refresher_of = lambda _: refresher
+    monkeypatch.setattr(services, "time", SimpleNamespace(monotonic=lambda: 50.0))
+    pending = scene.service.immediate(ASKED._replace(path="/openapi/v3/apis/b/v1"))
+    assert not isinstance(pending, PreparedAnswer)
+    sleep = asyncio.sleep
+
+    def note_sleep(seconds: float) -> Any:
+        slept.append(seconds)
+        return sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note_sleep)
+    assert (await scene.service.respond(pending)).status == 404
+    assert slept == [0.75, -1.0]
+
+
 def test_what_a_check_vouches_for_lasts_as_long_as_it_says(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
