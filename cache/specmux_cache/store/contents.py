@@ -311,7 +311,7 @@ class Contents:
         now = time.monotonic()
         with self.index.database.transaction():
             growing = self.index.body_bytes() + sum(map(allocated_at, self._files[:GROWING]))
-            if not 0 <= now - self._looked_at < LOOK_SECONDS:
+            if now - self._looked_at >= LOOK_SECONDS:
                 self._beside = self.bytes_used() - growing
                 self._looked_at = now
             self.bytes_seen = growing + self._beside

@@ -96,6 +96,12 @@ def test_a_folder_in_place_of_a_body_makes_way(tmp_path: Path, removes: bool) ->
     assert bodies.read(digest, max_bytes=4) == b"body"
 
 
+def test_a_body_that_is_gone_is_removed_already(tmp_path: Path) -> None:
+    bodies = Bodies(tmp_path)
+    bodies.remove(digest_of(b"body"))
+    assert bodies.overhead() == 0
+
+
 def test_a_write_that_fails_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(28, "No space left on device")

@@ -15,6 +15,7 @@ from specmux_cache.errors import StoreBusy
 from specmux_cache.store.compaction import Compaction, CompactionReport, Goal
 from specmux_cache.store.directory import hold_lock
 from specmux_cache.store.disk_store import DiskStore, StoreLimits
+from specmux_cache.store.index import Index
 from specmux_cache.store.keys import Key
 
 if TYPE_CHECKING:
@@ -158,7 +159,10 @@ def test_a_second_compactor_is_told_that_it_is_locked(tmp_path: Path) -> None:
         assert names(store) == {"apps/v1#1"}
 
 
-def test_leftovers_of_killed_writers_go_after_ten_minutes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("off", [-601, 601])
+def test_leftovers_of_killed_writers_go_after_ten_minutes_or_by_a_clock_ahead(
+    tmp_path: Path, off: int
+) -> None:
     with DiskStore.open(tmp_path / "cache") as store:
         store.put(key("apps/v1"), noise(5000), metadata={})
         left = [store.directory / "tmp" / ("0" * 32), store.directory / "bodies" / "a" / ("a" * 64)]
@@ -167,20 +171,23 @@ def test_leftovers_of_killed_writers_go_after_ten_minutes(tmp_path: Path) -> Non
             path.write_bytes(b"x" * 5000)
         assert store.compact().leftovers == 0
         for path in left:
-            os.utime(path, (time.time() - 601, time.time() - 601))
+            os.utime(path, (time.time() + off, time.time() + off))
         assert store.compact().leftovers == 2
         assert not any(path.exists() for path in left)
         assert store.get(key("apps/v1")) is not None
         assert store.check() == ()
 
 
-def test_a_body_announced_and_never_written_goes_after_ten_minutes(tmp_path: Path, clock: Clock) -> None:
+@pytest.mark.parametrize("off", [600, -600])
+def test_a_body_announced_and_never_written_goes_after_ten_minutes(
+    tmp_path: Path, clock: Clock, off: int
+) -> None:
     with DiskStore.open(tmp_path / "cache", clock=clock) as store:
         index = store._contents.index
         index.write_body("b" * 64, encoding="zstd", allocated=MIB, pending=True, now=clock.now)
         assert store.stats().bytes_used > MIB
         assert store.compact().leftovers == 0
-        clock.now += 601
+        clock.now += off
         assert store.compact().leftovers == 1
         assert store.stats().bytes_used < MIB
 
@@ -455,6 +462,24 @@ def test_a_put_compacts_a_day_after_the_last_or_after_a_clock_was_ahead(
         for number in range(2):
             store.put(key(f"g{number}/v1"), b"x", metadata={})
         assert (store._compactor is not None) == is_due
+
+
+def test_puts_look_once_a_minute_whether_a_compaction_is_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_note, looks, now = Index.read_note, list[float](), [1e6]
+
+    def note_and_read(self: Index, name: str) -> float | None:
+        looks.append(now[0])
+        return read_note(self, name)
+
+    with DiskStore.open(tmp_path / "cache") as store:
+        monkeypatch.setattr(Index, "read_note", note_and_read)
+        monkeypatch.setattr("specmux_cache.store.disk_store.time.monotonic", lambda: now[0])
+        for now[0] in (1e6, 1e6 + 59, 1e6 + 60, 1e6 + 61):
+            store.put(key("apps/v1"), b"x", metadata={})
+        monkeypatch.undo()
+    assert looks == [1e6, 1e6 + 60]
 
 
 def test_a_compaction_in_the_background_that_fails_is_told(

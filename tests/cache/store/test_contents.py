@@ -44,6 +44,24 @@ def test_small_bodies_count_from_the_first_on(store: DiskStore) -> None:
         assert store._contents.bytes_seen == before
 
 
+def test_small_bodies_look_at_the_rest_of_the_folder_twice_a_second(
+    store: DiskStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    overhead, looks, now = Bodies.overhead, list[float](), [100.0]
+
+    def note_and_look(self: Bodies) -> int:
+        looks.append(now[0])
+        return overhead(self)
+
+    monkeypatch.setattr(Bodies, "overhead", note_and_look)
+    monkeypatch.setattr("specmux_cache.store.contents.time.monotonic", lambda: now[0])
+    for now[0] in (100.0, 100.25, 100.5, 100.75, 101.5):
+        store._contents.insert(
+            key(), b"x", metadata={}, compress=True, now=1.0, make_room=lambda: pytest.fail("there is room")
+        )
+    assert looks == [100.0, 100.5, 101.5]
+
+
 def test_a_small_body_finds_the_room_that_was_made(tmp_path: Path) -> None:
     limits = StoreLimits(high_bytes=400_000, room_timeout=0.0)
     with DiskStore.open(tmp_path / "cache", limits=limits) as store:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.keys import Key
 from specmux_cache.store.opening import MemoryStore
 
@@ -20,7 +21,7 @@ def test_memory_when_it_is_full_forgets_the_least_recently_used():
 def test_memory_when_a_body_is_larger_than_all_of_it_keeps_the_rest():
     store = MemoryStore(10, clock=lambda: 1.0)
     store.put(key("a"), b"12345", metadata={})
-    store.put(key("b"), b"x" * 11, metadata={})
+    assert store.put(key("b"), b"x" * 11, metadata={}) == digest_of(b"x" * 11)
     assert store.get(key("a")) is not None
     assert store.get(key("b")) is None
 

@@ -9,6 +9,7 @@ import pytest
 
 from running.open_files import needs_proc, open_in
 from specmux_cache.errors import StoreUnavailable
+from specmux_cache.store.bodies import digest_of
 from specmux_cache.store.disk_store import DiskStore
 from specmux_cache.store.keys import Key
 from specmux_cache.store.limits import StoreLimits
@@ -105,7 +106,7 @@ def test_changes_lie_above_a_directory_that_is_only_read(tmp_path: Path) -> None
         for name in ("a/v1", "b/v1", "c/v1"):
             disk.put(key(name), name.encode(), metadata={"size": 4})
         store = OverlaidStore(disk, MemoryStore(MEMORY_BYTES, clock=time.time))
-        store.put(key("a/v1"), b"newer", metadata={})
+        assert store.put(key("a/v1"), b"newer", metadata={}) == digest_of(b"newer")
         store.put(key("d/v1"), b"new", metadata={})
         assert store.touch(key("b/v1"), metadata={"etag": "2"})
         assert store.touch(key("d/v1"), metadata={"etag": "3"})
