@@ -133,10 +133,14 @@ def test_entries_of_a_body_that_is_gone_go_together(store: DiskStore) -> None:
     assert (store.stats().damaged, store.stats().bodies) == (1, 0)
 
 
-def test_an_entry_that_is_removed_while_it_is_read_is_none(store: DiskStore) -> None:
+def test_an_entry_that_is_stored_again_or_removed_while_it_is_read_is_what_it_is_then(
+    store: DiskStore,
+) -> None:
     store.put(key(), BODY, metadata={})
     found = store.get(key())
     assert found is not None
+    assert store._contents._body_or_discard(found.row) == BODY
+    assert store.stats().damaged == 0
     store.delete(key())
     assert store._contents._body_or_discard(found.row) is None
 
