@@ -1,26 +1,31 @@
-"""What the history makes of Snapshots that follow each other, over a worker of a test."""
+"""What the history makes of Snapshots that follow each other, and its endpoint, over a worker of a test."""
 
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
+import orjson
 import pytest
 import zstandard
 
 from deadline import DEADLINE
 from specmux_aggregator.aggregation.ownership import merge
+from specmux_aggregator.changes.endpoint import PATH, ChangesEndpoint
 from specmux_aggregator.changes.entries import ComparisonOutcome, Findings, LogEntry
 from specmux_aggregator.changes.history import OTHERS_MAX, History
 from specmux_aggregator.config.settings import ChangeSettings
 from specmux_aggregator.documents.representations import CodedBody
 from specmux_aggregator.errors import TookTooLong
-from specmux_aggregator.http.messages import Coding
+from specmux_aggregator.http.messages import Coding, Request
 from specmux_aggregator.model.backend import Backend, BackendName
 from specmux_aggregator.model.observation import Hash, Observation, Offer, Provenance
 from specmux_aggregator.model.snapshot import DocumentKey, Snapshot
+from specmux_converters.codecs import cbor
 from specmux_converters.document import Limits
 from specmux_converters.group_versions import GroupVersion
 
@@ -157,3 +162,59 @@ async def test_others_run_while_thousands_of_documents_settle() -> None:
                 await asyncio.sleep(0)
                 turns += 1
         assert turns >= len(names)
+
+
+async def ask(
+    bench: Bench, path: str = "", query: str = "", **fields: Any
+) -> tuple[int, dict[str, str], bytes]:
+    method = fields.pop("method", "GET")
+    writer: Any = SimpleNamespace(
+        run=lambda _, bodies, form: asyncio.sleep(0, f"{form} {len(bodies)}\n".encode())
+    )
+    endpoint = ChangesEndpoint(bench.history, writer, is_private=True)
+    answer = await endpoint.respond(Request(method, f"{PATH}{path}", query, **fields))
+    lines = answer.head.decode().split("\r\n")[1:-1]
+    return answer.status, dict(line.split(": ", 1) for line in lines), answer.body
+
+
+async def test_log_is_answered_in_each_form() -> None:
+    async with running() as bench:
+        await bench.publish(snapshot(1, v1="A", v2="X"))
+        await bench.publish(snapshot(2, v1="B", v2="X"))
+        status, fields, body = await ask(bench, "/apis/g/v1")
+        assert (status, fields["Content-Type"]) == (200, "application/json")
+        assert fields["Cache-Control"] == "private, no-cache"
+        assert [each["new"]["hash"] for each in orjson.loads(body)["entries"]] == ["B"]
+        _, coded, packed = await ask(bench, "/apis/g/v1", accept_encoding="gzip")
+        assert gzip.decompress(packed) == body
+        assert coded["ETag"] == fields["ETag"].removesuffix('"') + '-gzip"'
+        assert (await ask(bench, "/apis/g/v1", if_none_match=fields["ETag"]))[0] == 304
+        assert (await ask(bench, "/apis/g/v1", method="HEAD"))[1:] == (fields, b"")
+        _, fields, coded_body = await ask(bench, accept="application/cbor")
+        assert (fields["Content-Type"], cbor.decode(coded_body, limits=Limits())) == (
+            "application/cbor",
+            orjson.loads((await ask(bench))[2]),
+        )
+        for accept, form in (("text/plain", b"text 1\n"), ("text/markdown", b"markdown 1\n")):
+            _, fields, body = await ask(bench, accept=accept)
+            assert (fields["Content-Type"], body) == (f"{accept}; charset=utf-8", form)
+        assert (await ask(bench, "/apis/g/v2"))[0] == 200, "published, and never changed"
+        assert (await ask(bench, "/apis/g/v3"))[0] == 404
+        assert (await ask(bench, accept="image/png"))[0] == 406
+
+
+async def test_documents_are_compared_by_their_hashes_as_long_as_both_are_kept() -> None:
+    async with running() as bench:
+        await bench.publish(snapshot(1, v1="A"))
+        await bench.publish(snapshot(2, v1="B"))
+        status, fields, body = await ask(bench, "/apis/g/v1", "from=A&to=B")
+        assert (status, orjson.loads(body)["summary"]["breaking"]) == (200, 1)
+        assert fields["Cache-Control"] == "private, max-age=31536000, immutable"
+        assert bench.worker.given == [[b"A", b"B"]] * 2
+        status, _, body = await ask(bench, "/apis/g/v1", "from=A&to=C")
+        assert (status, "are: B, A" in orjson.loads(body)["message"]) == (404, True)
+        status, _, body = await ask(bench, "/apis/g/v2", "from=A&to=B")
+        assert (status, "are: none" in orjson.loads(body)["message"]) == (404, True)
+        bench.worker.result = TookTooLong(3.0)
+        status, fields, _ = await ask(bench, "/apis/g/v1", "from=A&to=B")
+        assert (status, fields["Retry-After"]) == (503, "10")
