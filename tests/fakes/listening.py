@@ -39,32 +39,40 @@ class Listener:
     ) -> None:
         self._make_protocol = make_protocol
         self._host = host
-        self._options: dict[str, Any] = {"ssl": tls, "backlog": backlog}
+        self._options: dict[str, Any] = {"ssl": tls, "backlog": backlog, "start_serving": False}
         self._server: asyncio.Server | None = None
         self._ended: asyncio.Task[None] | None = None
         self._accepting: set[asyncio.Task[Any]] = set()
         """asyncio's, each until its connection is made."""
 
     async def open(self, port: int = 0) -> int:
-        """Accept connections; returns the port."""
+        """Accept connections; returns the port. Whoever cancels it leaves no socket."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._accept, self._host, port, **self._options)
+        server = await loop.create_server(self._accept, self._host, port, **self._options)
+        bound: int = server.sockets[0].getsockname()[1]
+        try:
+            await server.start_serving()
+        except BaseException:  # asyncio keeps the socket then
+            server.close()
+            raise
+        self._server = server
         # Asked only after the close, Python 3.11 does not wait.
-        self._ended = asyncio.create_task(self._server.wait_closed())
-        bound: int = self._server.sockets[0].getsockname()[1]
+        self._ended = asyncio.create_task(server.wait_closed())
         return bound
 
     async def close(self) -> None:
         """Accept no more. What was accepted is a connection now, or has ended within its TLS handshake."""
         if self._server is None:
             return
+        server, self._server = self._server, None
         loop = asyncio.get_running_loop()
-        for each in self._server.sockets:
+        for each in server.sockets:
             loop.remove_reader(each)
-        for _ in range(TURNS_OF_ACCEPTING):
-            await asyncio.sleep(0)
-        self._server.close()
-        self._server = None
+        try:
+            for _ in range(TURNS_OF_ACCEPTING):
+                await asyncio.sleep(0)
+        finally:
+            server.close()
         await _cancel(self._accepting)
 
     async def end(self, wires: Collection[asyncio.BaseTransport | None]) -> None:
@@ -103,10 +111,12 @@ class StreamServer:
         return await self._listener.open(port)
 
     async def stop(self) -> None:
-        """Close the port and every connection; it can be started again."""
-        await self._listener.close()
-        await self.cut()
-        await self._listener.end(self._wires)
+        """Close the port and every connection, cancelled too; it can be started again."""
+        try:
+            await self._listener.close()
+        finally:
+            await self.cut()
+            await self._listener.end(self._wires)
 
     async def cut(self) -> None:
         """Close every connection."""
@@ -156,16 +166,18 @@ class WebServer:
         return await self._listener.open(port)
 
     async def stop(self) -> None:
-        """Close the port and every connection."""
+        """Close the port and every connection, cancelled too."""
         if self._listener is None:
             return
-        await self._listener.close()
-        assert self._runner.server is not None
-        wires = [each.transport for each in self._runner.server.connections]
-        await self._runner.cleanup()
-        await _cancel(self._handling)
-        await self._listener.end(wires)
-        self._listener = None
+        listener, self._listener = self._listener, None
+        try:
+            await listener.close()
+        finally:
+            assert self._runner.server is not None
+            wires = [each.transport for each in self._runner.server.connections]
+            await self._runner.cleanup()
+            await _cancel(self._handling)
+            await listener.end(wires)
 
     @web.middleware
     async def _note(

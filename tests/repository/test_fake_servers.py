@@ -12,16 +12,20 @@ from aiohttp import web
 
 from deadline import DEADLINE
 from fakes.listening import StreamServer, WebServer
+from running.ports import free_port
 
 
 async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read()
 
 
-@pytest.mark.parametrize("turns", range(8))
-@pytest.mark.parametrize(
+MADE = pytest.mark.parametrize(
     "made", [lambda: StreamServer(silent), lambda: WebServer(web.Application())], ids=["streams", "aiohttp"]
 )
+
+
+@pytest.mark.parametrize("turns", range(8))
+@MADE
 def test_connection_has_ended_with_its_server(
     made: Callable[[], StreamServer | WebServer], turns: int
 ) -> None:
@@ -41,6 +45,39 @@ def test_connection_has_ended_with_its_server(
         loop.close()
         with contextlib.suppress(ConnectionResetError):
             assert client.recv(1) == b""
+
+
+async def cancel_after(turns: int, task: asyncio.Task[object]) -> None:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("turns", range(1, 7))
+@MADE
+async def test_port_is_free_after_a_cancelled_stop(
+    made: Callable[[], StreamServer | WebServer], turns: int
+) -> None:
+    server = made()
+    port = await server.start()
+    await cancel_after(turns, asyncio.create_task(server.stop()))
+    again = StreamServer(silent)
+    assert await again.start(port) == port
+    await again.stop()
+
+
+@pytest.mark.parametrize("turns", range(6))
+@MADE
+async def test_port_is_free_after_a_cancelled_start(
+    made: Callable[[], StreamServer | WebServer], turns: int
+) -> None:
+    server, port = made(), free_port()
+    await cancel_after(turns, asyncio.create_task(server.start(port)))
+    await server.stop()
+    again = StreamServer(silent)
+    assert await again.start(port) == port
+    await again.stop()
 
 
 async def test_handler_whose_client_has_gone_has_ended_with_its_server() -> None:
