@@ -9,6 +9,7 @@ import asyncio
 import gc
 import inspect
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing import forkserver
@@ -60,6 +61,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(OBJECTS_UNTIL_COLLECTED)
     gc.enable()
+
+
+HANDLERS = {each: signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+
+
+def pytest_runtest_teardown() -> None:
+    """A service that ran in the process of a test ignores signals at its end, which is the process's too
+    elsewhere: processes of later tests would inherit it."""
+    for number, handler in HANDLERS.items():
+        signal.signal(number, handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -30,7 +30,7 @@ class InterruptiblePool(ProcessPoolExecutor):
         if kind is not None:
             for child in multiprocessing.active_children():
                 if child.pid not in self._others:
-                    child.terminate()
+                    child.kill()  # a parent that ignored SIGTERM has handed that on
             # Waits: the interpreter's exit writes to the pipe that the pool's thread closes as it ends.
             self.shutdown(wait=True, cancel_futures=True)
         return super().__exit__(kind, error, trace)
