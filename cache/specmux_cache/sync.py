@@ -7,34 +7,48 @@ longer than most commands take to run: the same coroutines wait for nothing but 
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
-from functools import wraps
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from types import TracebackType
-from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar, Unpack
 
 from specmux_cache.access.server_access import AccessArguments
 from specmux_cache.client import IS_OPEN, AsyncSchemaCache, ServerClient
 from specmux_cache.http.server import Server
 from specmux_cache.reading.documents import NOT_OPEN
 from specmux_cache.reading.options import CacheOptions
-from specmux_cache.reading.results import Event, Publication
+from specmux_cache.reading.results import (
+    CacheStats,
+    Event,
+    MediaTypes,
+    MergedDocument,
+    Paths,
+    PrefetchResult,
+    Publication,
+    Resource,
+    Schema,
+)
 
-P = ParamSpec("P")
+if TYPE_CHECKING:  # what a client without a background does not need, or not before it asks
+    from specmux_cache.reading.resources import KindResource
+    from specmux_cache.store.compaction import CompactionReport
+    from specmux_converters.resources import GroupVersionKind
+
 T = TypeVar("T")
 
-
-def _blocking(
-    call: Callable[Concatenate[AsyncSchemaCache, P], Coroutine[Any, Any, T]],
-) -> Callable[Concatenate[SchemaCache, P], T]:
-    """The call of this name, which returns once the coroutine has."""
-
-    @wraps(call)
-    def blocking(self: SchemaCache, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        waiting: Coroutine[Any, Any, T] = getattr(self._cache, call.__name__)(*args, **kwargs)
-        return self._run(waiting)
-
-    return blocking
+CONCURRENCY: Final = 4
+"""Documents that are fetched ahead at the same time."""
 
 
 class SchemaCache(ServerClient):
@@ -120,22 +134,23 @@ class SchemaCache(ServerClient):
         """The cache partition of this client's credentials. Available while the client is open."""
         return self._cache.partition
 
-    paths = _blocking(AsyncSchemaCache.paths)
-    schema = _blocking(AsyncSchemaCache.schema)
-    spec = _blocking(AsyncSchemaCache.spec)
-    wait_for = _blocking(AsyncSchemaCache.wait_for)
-    resources = _blocking(AsyncSchemaCache.resources)
-    supports = _blocking(AsyncSchemaCache.supports)
-    media_types = _blocking(AsyncSchemaCache.media_types)
-    media_type_to_send = _blocking(AsyncSchemaCache.media_type_to_send)
-    prefetch = _blocking(AsyncSchemaCache.prefetch)
-    merge = _blocking(AsyncSchemaCache.merge)
-    resource = _blocking(AsyncSchemaCache.resource)
-    invalidate = _blocking(AsyncSchemaCache.invalidate)
-    compact = _blocking(AsyncSchemaCache.compact)
-    stats = _blocking(AsyncSchemaCache.stats)
-    export = _blocking(AsyncSchemaCache.export)
-    import_ = _blocking(AsyncSchemaCache.import_)
+    def paths(self, *, refresh: bool = False) -> Paths:
+        """The discovery root: group-versions with the URLs and hashes of their documents. ``refresh`` asks
+        the server even within ``root_ttl``."""
+        return self._run(self._cache.paths(refresh=refresh))
+
+    def schema(self, group_version: str, *, media: str | None = None) -> Schema:
+        """The document as bytes, with its media type, hash and age. Raises GroupVersionNotFound."""
+        return self._run(self._cache.schema(group_version, media=media))
+
+    def spec(self, group_version: str) -> Mapping[str, Any]:
+        """The decoded document. Read-only: callers share it. Raises GroupVersionNotFound."""
+        return self._run(self._cache.spec(group_version))
+
+    def wait_for(self, group_version: str, *, within: float = 30.0) -> Schema:
+        """Wait until the server publishes the document, such as after a CRD was created, and return it.
+        Raises GroupVersionNotFound after ``within`` seconds."""
+        return self._run(self._cache.wait_for(group_version, within=within))
 
     def follow(self, *, interval: float = 2.0) -> Iterator[Publication]:
         """Yield each publication, blocking until the next. Raises RuntimeError with ``background=False``."""
@@ -148,10 +163,70 @@ class SchemaCache(ServerClient):
         finally:
             self._run(publications.aclose())
 
+    def resources(self) -> Mapping[GroupVersionKind, KindResource]:
+        """The kinds of the server with plural, scope and verbs. Raises BadAnswer without aggregated
+        discovery."""
+        return self._run(self._cache.resources())
+
+    def supports(
+        self, group_version: str, kind: str, parameter: str = "fieldValidation", *, is_custom: bool = False
+    ) -> bool:
+        """Return whether PATCH of this kind accepts this query parameter. Raises KindNotFound."""
+        return self._run(self._cache.supports(group_version, kind, parameter, is_custom=is_custom))
+
+    def media_types(self, group_version: str, kind: str, verb: str) -> MediaTypes:
+        """The media types of an operation, as its document states them. Raises KindNotFound."""
+        return self._run(self._cache.media_types(group_version, kind, verb))
+
+    def media_type_to_send(self, group_version: str, kind: str, verb: str) -> str:
+        """CBOR if preferred, stated and not recorded as unsupported; else JSON. Raises KindNotFound."""
+        return self._run(self._cache.media_type_to_send(group_version, kind, verb))
+
     def note_unsupported(self, group_version: str = "", kind: str = "", verb: str = "") -> None:
         """Record that the server rejected CBOR (415), for one verb of a kind or, without arguments, for
         all."""
         self._cache.note_unsupported(group_version, kind, verb)
+
+    def prefetch(
+        self,
+        group_versions: Iterable[str] | None = None,
+        *,
+        media: str | None = None,
+        concurrency: int = CONCURRENCY,
+    ) -> PrefetchResult:
+        """Fetch the documents that are not stored yet, by default all. A failure does not stop the others."""
+        return self._run(self._cache.prefetch(group_versions, media=media, concurrency=concurrency))
+
+    def merge(self, group_versions: Iterable[str] | None = None) -> MergedDocument:
+        """Merge these group-versions, by default all, into one OpenAPI document."""
+        return self._run(self._cache.merge(group_versions))
+
+    def resource(self, path: str, *, headers: Mapping[str, str] | None = None) -> Resource:
+        """GET any path below /api, /apis or /openapi, cached by RFC 9111. Any status is a result; raises
+        ValueError for another path and for credentials in ``headers``."""
+        return self._run(self._cache.resource(path, headers=headers or {}))
+
+    def invalidate(self, group_version: str | None = None) -> int:
+        """Remove a group-version's entries, or all entries of this server. Returns the number removed."""
+        return self._run(self._cache.invalidate(group_version))
+
+    def compact(
+        self, *, max_bytes: int | None = None, max_age: float | None = None, dry_run: bool = False
+    ) -> CompactionReport:
+        """Shrink the directory now, for all clients that share it. Raises StoreError."""
+        return self._run(self._cache.compact(max_bytes=max_bytes, max_age=max_age, dry_run=dry_run))
+
+    def stats(self) -> CacheStats:
+        """Counters since this client was created, and the state of its directory."""
+        return self._run(self._cache.stats())
+
+    def export(self, path: str | os.PathLike[str]) -> int:
+        """Write the current entries of this server into a bundle file. Returns their number."""
+        return self._run(self._cache.export(path))
+
+    def import_(self, path: str | os.PathLike[str]) -> int:
+        """Store the entries of a bundle as this server's. Returns their number."""
+        return self._run(self._cache.import_(path))
 
     def _run(self, call: Coroutine[Any, Any, T]) -> T:
         if not self._has_background:

@@ -210,7 +210,7 @@ class ServerDocuments:
         root, document = await catalog.find(group_version, refresh=True)
         return await self._represent(root, document, accepted)
 
-    async def resource(self, path: str, *, headers: Mapping[str, str] | None = None) -> Resource:
+    async def resource(self, path: str, *, headers: Mapping[str, str] = MappingProxyType({})) -> Resource:
         """Any GET below /api, /apis or /openapi, by RFC 9111. Any status is a result; only 200 is ever
         stored.
 
@@ -219,7 +219,7 @@ class ServerDocuments:
         target = self.server.target(path) if path.startswith("/") else None
         if target is None:
             raise ValueError("a path of this server below /api, /apis or /openapi")
-        fields = fields_of((headers or {}).items())
+        fields = fields_of(headers.items())
         if not NOT_PER_REQUEST.isdisjoint(name for name, _ in fields):
             raise ValueError("credentials go with the client; conditions and ranges are the cache's")
         obtained = await self._open.exchange.obtain(
