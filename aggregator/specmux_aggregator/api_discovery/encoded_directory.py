@@ -74,7 +74,8 @@ class DiscoveryIndex:
 
     def list_asked(self) -> tuple[Asked, ...]:
         """The lists of all that were made so far."""
-        return tuple(key for key in self._coded if key[0] in (CORE_PATH, GROUPS_PATH))
+        # A thread may add one meanwhile: of the dictionary itself, a list is taken at once.
+        return tuple(key for key in list(self._coded) if key[0] in (CORE_PATH, GROUPS_PATH))
 
     def list_wanted(self, asked: Iterable[Asked]) -> Iterator[Asked]:
         """The answers that every kubectl requests, and those requested of the previous index."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from threading import get_ident
 from typing import Any
 
@@ -74,6 +76,19 @@ def test_a_long_answer_is_made_before_it_is_given() -> None:
 def test_a_short_one_is_given_at_once() -> None:
     for path in ("/apis", "/apis/g0.io", "/apis/g0.io/v1"):
         assert isinstance(decide(index_of((3,)), Request("GET", path)), PreparedAnswer)
+
+
+def test_lists_are_named_while_a_thread_makes_answers() -> None:
+    index, interval = index_of((1,) * 2000), sys.getswitchinterval()
+    every = [(f"/apis/g{number}.io", LEGACY[0], Coding.IDENTITY) for number in range(2000)]
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            making = pool.submit(lambda: [index.make(each) for each in every])
+            while not making.done():
+                assert index.list_asked() == ()
+    finally:
+        sys.setswitchinterval(interval)
 
 
 @pytest.mark.parametrize("form", ALL)
