@@ -162,3 +162,10 @@ def test_a_place_below_an_alias_is_in_the_text_that_it_stands_for() -> None:
     places = Places(paths)
     places.read_yaml(read_yaml(text.encode()).marks)
     assert [places.of(path) for path in paths] == [(3, 1), (2, 10), (2, 3), (3, 1)]
+
+
+def test_an_alias_stands_for_the_last_anchor_before_it() -> None:
+    text = "a: &a {b: 1}\nc: *a\nd: &a {b: 2}\ne: *a\n"
+    places = Places([("c", "b"), ("e", "b")])
+    places.read_yaml(read_yaml(text.encode()).marks)
+    assert (places.of(("c", "b")), places.of(("e", "b"))) == ((1, 8), (3, 8))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import field
 from typing import Any, Final
@@ -114,6 +115,7 @@ class Places:
 class _EventWalk:
     def __init__(self, events: list[Any]) -> None:
         self._events = events
+        self._anchored: dict[str, list[int]] | None = None
 
     def value(self, at: int, place: TextPlace | None) -> int:
         """Skip a value; returns the start of the next."""
@@ -130,8 +132,13 @@ class _EventWalk:
 
     def _anchor(self, at: int) -> int:
         """The start of the value that an alias stands for."""
-        name = self._events[at].anchor
-        return next(each for each in range(at - 1, -1, -1) if _names(self._events[each], name))
+        if self._anchored is None:
+            self._anchored = defaultdict(list)
+            for place, event in enumerate(self._events):
+                if isinstance(event, yaml.NodeEvent) and not isinstance(event, yaml.AliasEvent):
+                    self._anchored[event.anchor or ""].append(place)
+        starts = self._anchored[str(self._events[at].anchor)]
+        return starts[bisect_left(starts, at) - 1]
 
     def _mapping(self, at: int, place: TextPlace | None) -> int:
         while not isinstance(self._events[at], yaml.MappingEndEvent):
@@ -157,10 +164,6 @@ class _EventWalk:
     def _note(self, place: TextPlace, event: Any) -> None:
         mark = event.start_mark
         place.found.append((mark.line + 1, mark.column + 1))
-
-
-def _names(event: Any, anchor: str) -> bool:
-    return not isinstance(event, yaml.AliasEvent) and getattr(event, "anchor", None) == anchor
 
 
 def line_and_column(text: str, offset: int) -> tuple[int, int]:
