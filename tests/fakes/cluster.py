@@ -327,7 +327,7 @@ class FakeCluster(FakeAPIServer):
                 async with asyncio.timeout(self.bookmark_interval):
                     await watch.wake.wait()
             except TimeoutError:
-                if wants_bookmarks:
+                if wants_bookmarks and not watch.wake.is_set():  # else it would pass over an event
                     version = max(version, self.version)
                     mark = {"kind": kind, "metadata": {"resourceVersion": str(version)}}
                     await _send(watch, {"type": "BOOKMARK", "object": mark})

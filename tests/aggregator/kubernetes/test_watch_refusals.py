@@ -257,6 +257,19 @@ def test_empty_list_may_have_null_for_items() -> None:
     run(scenario)
 
 
+def test_bookmarks_of_the_fake_pass_over_no_event() -> None:
+    async def scenario(cluster: FakeCluster) -> None:
+        cluster.bookmark_interval = 0.0
+        async with following(cluster) as followed:
+            await cluster.until_watched(CRDS)
+            for number in range(100):
+                put(cluster, f"n{number}")
+                await asyncio.sleep(0)
+            await followed.until(lambda: len(followed.names) == 100)
+
+    run(scenario)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_whatever_happens_the_end_is_the_same(seed: int) -> None:
     """Random changes and faults; at the end the watch knows exactly what the cluster has."""
