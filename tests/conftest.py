@@ -10,12 +10,12 @@ import gc
 import inspect
 import os
 import signal
+import threading
 from collections import Counter
 from collections.abc import Callable
 from multiprocessing import forkserver
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 
@@ -38,12 +38,25 @@ PRELOADED[:0] = [
 _ensure_running = forkserver._forkserver.ensure_running
 
 
+_starting = threading.Lock()
+
+
 def _ensure_running_with_tests() -> None:
     """Before Python 3.13 a fork server imports what it preloads without the paths of its parent, and passes
-    over what is not there."""
-    paths = filter(None, (str(Path(__file__).parent), os.environ.get("PYTHONPATH")))
-    with patch.dict(os.environ, PYTHONPATH=os.pathsep.join(paths)):
-        _ensure_running()
+    over what is not there.
+
+    Threads ask for it at once, and others read the environment meanwhile: one variable is changed, by one.
+    """
+    with _starting:
+        before = os.environ.get("PYTHONPATH", "")
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(Path(__file__).parent), before)))
+        try:
+            _ensure_running()
+        finally:
+            if before:
+                os.environ["PYTHONPATH"] = before
+            else:
+                del os.environ["PYTHONPATH"]
 
 
 forkserver._forkserver.ensure_running = _ensure_running_with_tests
